@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from langchain_supabase_memory.errors import NotFoundError
     from langchain_supabase_memory.memory.conversation import Conversation
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.operations.conversations import Column
@@ -85,20 +86,20 @@ async def _pin(context: RequestContext, form: Mapping[str, str]) -> str:
     actor = await _actor(context)
     conversation = context.conversation(reading=False)
     name = "pin" if "pin" in form else "unpin"
-    item, pinned = _item_id(form, name), name == "pin"
+    item, pinned = form_uuid(form, name, no_item), name == "pin"
     await conversation.board.apin(item, actor=actor, pinned=pinned)
 
     async def reverse(later: RequestContext) -> None:
         await later.conversation(reading=False).board.apin(item, actor=await _actor(later), pinned=not pinned)
 
     undo = await _undoable(context, "The item is pinned." if pinned else "The item is not pinned any more.", reverse)
-    return _anchor(context.page_link("/board", undo=undo), item)
+    return f"{context.page_link('/board', undo=undo)}#item-{item}"
 
 
 async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
     """Edit or delete an item."""
     actor = await _actor(context)
-    conversation, item = context.conversation(reading=False), _item_id(form, "item")
+    conversation, item = context.conversation(reading=False), form_uuid(form, "item", no_item)
     before = await _board_item(conversation, item)
     if "delete" in form:
         await conversation.board.adelete(item, actor=actor)
@@ -114,7 +115,7 @@ async def _edit(context: RequestContext, form: Mapping[str, str]) -> str:
         await conversation.board.aedit(item, actor=actor, **changed)
         edited = await _board_item(conversation, item)
         undo = None if before is None or edited is None else await _undo_of_edit(context, before, edited)
-    return _anchor(context.page_link("/board", undo=undo), item)
+    return f"{context.page_link('/board', undo=undo)}#item-{item}"
 
 
 async def _undo_of_delete(context: RequestContext, before: BoardItem) -> str:
@@ -204,7 +205,7 @@ async def _add(context: RequestContext, form: Mapping[str, str]) -> str:
     type_ = (form.get("type") or None) if BOARD_KINDS[kind].types else None
     conversation = context.conversation(reading=False)
     item = await conversation.board.aadd(kind, form.get("text", ""), actor=actor, entity_type=type_)
-    return _anchor(context.page_link("/board"), item)
+    return f"{context.page_link('/board')}#item-{item}"
 
 
 async def _summary(context: RequestContext, form: Mapping[str, str]) -> str:
@@ -254,10 +255,9 @@ async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
     conversation = context.conversation(reading=False)
     if form.get("do") == "opt_in":
         await conversation.aopt_in(actor=actor)
-    elif form.get("sure"):
-        await conversation.aopt_out(actor=actor)
     else:
-        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
+        check_confirmed(form)
+        await conversation.aopt_out(actor=actor)
     return context.page_link("")
 
 
@@ -292,16 +292,27 @@ async def _retry_cause(context: RequestContext, cause: str) -> None:
             await owner.conversation(key.thread_id, agent_id=key.agent_id).work.aretry()
 
 
-def _item_id(form: Mapping[str, str], name: str) -> str:
-    """Return the id of the item that a form names.
+def form_uuid(form: Mapping[str, str], name: str, missing: Callable[[], NotFoundError]) -> str:
+    """Return the id in a field of a form.
+
+    Args:
+        form: The form.
+        name: The name of the field.
+        missing: Makes the error for what does not exist.
 
     Raises:
-        NotFoundError: It is not a valid item id.
+        NotFoundError: It is not a valid id.
     """
-    item = form.get(name, "")
-    if not is_uuid(item):
-        raise no_item()
-    return item
+    text = form.get(name, "")
+    if not is_uuid(text):
+        raise missing()
+    return text
+
+
+def check_confirmed(form: Mapping[str, str]) -> None:
+    """Refuse a change that its form has to confirm, and does not."""
+    if not form.get("sure"):
+        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
 
 
 async def _actor(context: RequestContext) -> str:
@@ -312,10 +323,6 @@ async def _actor(context: RequestContext) -> str:
     """
     info = await context.listed_conversation()
     return info.user_id if context.acts_as_user else context.state.actor
-
-
-def _anchor(address: str, item: str) -> str:
-    return f"{address}#item-{item}" if item.replace("-", "").isalnum() else address
 
 
 ROUTES: Final = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.inspector.edit_routes import change
-from langchain_supabase_memory.inspector.request_context import is_uuid
+from langchain_supabase_memory.inspector.edit_routes import change, check_confirmed, form_uuid
 from langchain_supabase_memory.inspector.screens.profile import (
     KINDS,
     PURPOSES,
@@ -35,7 +34,7 @@ async def _remember(context: RequestContext, form: Mapping[str, str]) -> str:
 
 async def _correct(context: RequestContext, form: Mapping[str, str]) -> str:
     """Set the right value of an item."""
-    item, value = _item(form), form.get("value", "").replace("\r\n", "\n")
+    item, value = form_uuid(form, "item", no_profile_item), form.get("value", "").replace("\r\n", "\n")
     if value.strip() != form.get("was", "").strip():
         item = await profile_owner(context).profile.acorrect(item, value, actor=_actor(context))
     return _page(context, item)
@@ -44,7 +43,7 @@ async def _correct(context: RequestContext, form: Mapping[str, str]) -> str:
 async def _mark(context: RequestContext, form: Mapping[str, str]) -> str:
     """Confirm, pin or unpin an item."""
     name = next((each for each in ("confirm", "pin", "unpin") if each in form), "item")
-    item, mine = _item(form, name), profile_owner(context).profile
+    item, mine = form_uuid(form, name, no_profile_item), profile_owner(context).profile
     if name == "confirm":
         item = await mine.aconfirm(item, actor=_actor(context))
     else:
@@ -73,8 +72,8 @@ def _subject(context: RequestContext) -> tuple[str, str | None]:
 
 async def _delete(context: RequestContext, form: Mapping[str, str]) -> str:
     """Delete an item."""
-    _confirmed(form)
-    await profile_owner(context).profile.adelete(_item(form), actor=_actor(context))
+    check_confirmed(form)
+    await profile_owner(context).profile.adelete(form_uuid(form, "item", no_profile_item), actor=_actor(context))
     return _page(context)
 
 
@@ -85,7 +84,7 @@ async def _consent(context: RequestContext, form: Mapping[str, str]) -> str:
         raise InvalidInputError("There is no such purpose.", hint="Use the forms of the page.")
     allowed = form.get("do") == "allow"
     if not allowed:
-        _confirmed(form)
+        check_confirmed(form)
     mine = profile_owner(context)
     actor = _actor(context) or mine._services.fixed_user_id or context.state.actor
     await mine.privacy.aconsent(purpose, allowed, actor=actor)
@@ -95,18 +94,6 @@ async def _consent(context: RequestContext, form: Mapping[str, str]) -> str:
 def _actor(context: RequestContext) -> str | None:
     """Return the name to record with a change; `None` for the user, if the memory acts as one."""
     return None if context.acts_as_user else context.state.actor
-
-
-def _item(form: Mapping[str, str], name: str = "item") -> str:
-    item = form.get(name, "")
-    if not is_uuid(item):
-        raise no_profile_item()
-    return item
-
-
-def _confirmed(form: Mapping[str, str]) -> None:
-    if not form.get("sure"):
-        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
 
 
 def _page(context: RequestContext, item: str = "", undo: str = "") -> str:

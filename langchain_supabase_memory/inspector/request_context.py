@@ -123,9 +123,19 @@ class RequestContext:
         return self.space is not None and self.space.role in ("manager", None)
 
     @property
+    def has_user(self) -> bool:
+        """Whether the address names a user, or one is signed in: else a server looks at everybody's data."""
+        return not self.sees_all_users or self.user_id is not None
+
+    @property
     def has_one_owner(self) -> bool:
         """Whether the pages are about one user or one space, and not about all."""
-        return not self.sees_all_users or self.user_id is not None or self.space_id is not None
+        return self.has_user or self.space_id is not None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a page asks for a part of itself, to insert it in place."""
+        return self.request.headers.get("hx-request") == "true"
 
     def require_manager(self) -> None:
         """Refuse who does not manage the space, in words that the database's refusal does not have.
@@ -157,6 +167,19 @@ class RequestContext:
             return (self.reader if reading else self.memory)._for(self.user_id).space(self.space_id)
         except InvalidInputError:
             raise no_space() from None
+
+    def for_user(self, page: str) -> SupabaseMemory:
+        """Return the memory of the user, for changes.
+
+        Args:
+            page: The page on which a server's user is entered.
+
+        Raises:
+            InvalidInputError: A server looks at everybody's data, and the address names no user.
+        """
+        if not self.has_user:
+            raise InvalidInputError("No user is named.", hint=f"Enter a user on the page of {page} first.")
+        return self.memory._for(self.user_id)
 
     def owned(self, memory: SupabaseMemory) -> SupabaseMemory:
         """Return a memory for the owner that the address names: a user, or a space."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.exceptions import HTTPException
 
 from langchain_supabase_memory.errors import InvalidInputError, PermissionDeniedError
-from langchain_supabase_memory.inspector.edit_routes import change
+from langchain_supabase_memory.inspector.edit_routes import change, check_confirmed, form_uuid
 from langchain_supabase_memory.inspector.rendering import render_page
-from langchain_supabase_memory.inspector.request_context import ONLY_MANAGERS, RequestContext, is_uuid
+from langchain_supabase_memory.inspector.request_context import ONLY_MANAGERS, RequestContext
 from langchain_supabase_memory.inspector.screens.board import no_item
 from langchain_supabase_memory.settings import Retention
 from langchain_supabase_memory.values import SPACE_ROLES
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.values import SpaceRole
 
 _KEPT: Final = {"turns": "max_turns", "messages": "max_messages"}
@@ -54,13 +53,13 @@ def _of_managers(path: str, do: Callable[[RequestContext, Mapping[str, str]], Aw
 
 async def _create(context: RequestContext, form: Mapping[str, str]) -> str:
     """Create a space, which the user manages."""
-    made = await _person(context).spaces.acreate(form.get("name", ""), about=form.get("about", ""))
+    made = await context.for_user("spaces").spaces.acreate(form.get("name", ""), about=form.get("about", ""))
     return _page(context, made.space_id)
 
 
 async def _join(context: RequestContext, form: Mapping[str, str]) -> str:
     """Join a space by the token of an invitation."""
-    joined = await _person(context).spaces.ajoin(form.get("token", "").strip())
+    joined = await context.for_user("spaces").spaces.ajoin(form.get("token", "").strip())
     return _page(context, joined.space_id)
 
 
@@ -88,14 +87,14 @@ async def _invite(context: RequestContext, form: Mapping[str, str]) -> Response:
 
 async def _close(context: RequestContext, form: Mapping[str, str]) -> str:
     """Take all open invitations back."""
-    _confirmed(form)
+    check_confirmed(form)
     await context.named_space().awithdraw_invitations()
     return f"{_page(context)}#invitations"
 
 
 async def _member(context: RequestContext, form: Mapping[str, str]) -> str:
     """Set what a member may do, or remove them."""
-    _confirmed(form)
+    check_confirmed(form)
     member = form.get("member", "")
     await context.named_space().aset_member(member, None if "remove" in form else _role(form))
     return f"{_page(context)}#members"
@@ -114,10 +113,8 @@ async def _name(context: RequestContext, form: Mapping[str, str]) -> str:
 
 async def _withdraw(context: RequestContext, form: Mapping[str, str]) -> str:
     """Take an item back that was contributed."""
-    _confirmed(form)
-    item = form.get("item", "")
-    if not is_uuid(item):
-        raise no_item()
+    check_confirmed(form)
+    item = form_uuid(form, "item", no_item)
     try:
         await context.named_space().awithdraw(item)
     except PermissionDeniedError:
@@ -129,37 +126,21 @@ async def _withdraw(context: RequestContext, form: Mapping[str, str]) -> str:
 
 async def _leave(context: RequestContext, form: Mapping[str, str]) -> str:
     """Leave the space."""
-    _confirmed(form)
-    _person(context)
+    check_confirmed(form)
+    context.for_user("spaces")
     await context.named_space().aleave()
     return context.link("/spaces", **context.member_query)
 
 
 async def _forget(context: RequestContext, form: Mapping[str, str]) -> str:
     """Erase the space."""
-    _confirmed(form)
+    check_confirmed(form)
     await context.named_space().aforget()
     return context.link("/spaces", **context.member_query)
 
 
-def _person(context: RequestContext) -> SupabaseMemory:
-    """Return the memory of the user who creates, joins or leaves.
-
-    Raises:
-        InvalidInputError: A server looks at everybody's data, and the address names no user.
-    """
-    if context.sees_all_users and context.user_id is None:
-        raise InvalidInputError("No user is named.", hint="Enter a user on the page of spaces first.")
-    return context.memory._for(context.user_id)
-
-
 def _page(context: RequestContext, space_id: str | None = None) -> str:
     return context.space_link("/spaces/space", space_id or context.space_id or "")
-
-
-def _confirmed(form: Mapping[str, str]) -> None:
-    if not form.get("sure"):
-        raise InvalidInputError("This change was not confirmed.", hint="Use the forms of the page.")
 
 
 def _role(form: Mapping[str, str], roles: Sequence[SpaceRole] = SPACE_ROLES) -> SpaceRole:

@@ -87,7 +87,7 @@ async def item(request: Request) -> Response:
         "by_id": {each.id: each for each in board.items},
         "can_undo": can_undo_delete(found),
     }
-    if request.headers.get("hx-request") == "true":
+    if context.is_part:
         return render_part(context, "part_item.html", **values)
     return render_page(
         context, "item.html", tab="board", header=await conversation_header.load_header(context), **values

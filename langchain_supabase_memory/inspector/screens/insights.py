@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
-from langchain_supabase_memory.inspector.screens.topics import topics_owner
 from langchain_supabase_memory.inspector.screens.usage_lines import DAYS, NUMBERS, usage_rows
 
 if TYPE_CHECKING:
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 async def screen(request: Request) -> Response:
     """Render the numbers and the advice."""
     context = RequestContext(request)
-    if context.sees_all_users and context.user_id is None:
+    if not context.has_user:
         await context.reader.for_user("inspector").usage.aby_day()  # raises where the schema is another release's
         return render_page(context, "insights.html", tab="insights", rows=None, advice=[], days=DAYS)
-    mine = topics_owner(context)
+    mine = context.for_user("insights")
     rows, advice = await gather_all(usage_rows(mine, NUMBERS), _advice(context, mine))
     return render_page(context, "insights.html", tab="insights", rows=rows, advice=advice, days=DAYS)
 

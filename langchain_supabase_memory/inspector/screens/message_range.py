@@ -27,7 +27,7 @@ async def screen(request: Request) -> Response:
     first, last = context.number("first"), context.number("last")
     if first is None or last is None or last < first:
         raise not_found()
-    if request.headers.get("hx-request") != "true":
+    if not context.is_part:
         return RedirectResponse(context.page_link("", at=first) + "#messages", 303)
     shown = min(last, first + MAX_MESSAGES - 1)
     read = context.conversation().aread(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from starlette.responses import StreamingResponse
 
-from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
+from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
@@ -164,14 +164,8 @@ class Names:
 
 
 def profile_owner(context: RequestContext) -> SupabaseMemory:
-    """Return the memory of the user whose profile it is, for changes.
-
-    Raises:
-        InvalidInputError: A server looks at everybody's data, and the address names no user.
-    """
-    if context.sees_all_users and context.user_id is None:
-        raise InvalidInputError("No user is named.", hint="Enter a user on the page of the profile first.")
-    return context.memory._for(context.user_id)
+    """Return the memory of the user whose profile it is, for changes."""
+    return context.for_user("the profile")
 
 
 def page_query(context: RequestContext) -> dict[str, str]:
@@ -194,9 +188,8 @@ async def load_profile(context: RequestContext) -> Person:
 async def screen(request: Request) -> Response:
     """Render the profile."""
     context = RequestContext(request)
-    needs_user = context.sees_all_users and context.user_id is None
-    person = None if needs_user else await load_profile(context)
-    if needs_user:
+    person = await load_profile(context) if context.has_user else None
+    if person is None:
         await context.reader.for_user("inspector").privacy.aconsents()  # raises where the schema is another release's
     is_first = page_query(context) == context.member_query
     return render_page(
@@ -226,7 +219,7 @@ async def item(request: Request) -> Response:
     if found is None:
         raise no_profile_item()
     values: dict[str, Any] = {"item": found, "told": told, "names": _names(context), "here": page_query(context)}
-    if request.headers.get("hx-request") == "true":
+    if context.is_part:
         return render_part(context, "part_profile_item.html", **values)
     return render_page(context, "profile_item.html", tab="profile", **values)
 
@@ -290,6 +283,5 @@ def _cursor(text: str) -> dict[str, Any] | None:
 
 
 def _names(context: RequestContext) -> Names:
-    is_unnamed = context.sees_all_users and context.user_id is None
-    user = None if is_unnamed else context.memory._for(context.user_id)._services.fixed_user_id
+    user = context.memory._for(context.user_id)._services.fixed_user_id if context.has_user else None
     return Names(user, context.acts_as_user)

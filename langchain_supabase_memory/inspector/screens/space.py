@@ -147,15 +147,14 @@ def retention_text(keep: Retention | None) -> str:
 
 async def _contributions(context: RequestContext) -> list[Contribution]:
     """Return what the viewer contributed to this space; nothing for a server by itself."""
-    if context.sees_all_users and context.user_id is None:
+    if not context.has_user:
         return []
     held = await context.reader._for(context.user_id).spaces.ashared_data()
     return [each for each in held.contributions if each.space_id == context.space_id]
 
 
 def _viewer(context: RequestContext, info: SpaceInfo, contributions: list[Contribution]) -> Viewer:
-    is_server = context.sees_all_users and context.user_id is None
-    user = None if is_server else context.reader._for(context.user_id)._services.fixed_user_id
+    user = context.reader._for(context.user_id)._services.fixed_user_id if context.has_user else None
     return Viewer(user, context.is_manager, info.role is not None, frozenset(each.item_id for each in contributions))
 
 

@@ -26,23 +26,20 @@ PAGE: Final = 50
 MAX_SEARCHES: Final = 10
 """How often the message of a contribution is searched for; each search looks at 2,000 messages."""
 
-_ANYBODY: Final = "inspector"
-
 
 async def screen(request: Request) -> Response:
     """Render the list, with what the user has left behind in spaces that they left."""
     context = RequestContext(request)
-    needs_user = context.sees_all_users and context.user_id is None
     found: list[SpaceInfo] = []
     shared: SharedData | None = None
     is_off = False
     try:
-        if needs_user:
-            await _ask_whether_on(context)
-        else:
+        if context.has_user:
             mine = context.reader._for(context.user_id).spaces
             found = await mine.alist()
             shared = await mine.ashared_data()
+        else:
+            await context.reader.for_user("inspector").spaces.alist()  # raises where spaces are off
     except MigrationConflictError:
         is_off = True
     held = {} if shared is None else {each.space_id: each for each in shared.spaces}
@@ -51,17 +48,12 @@ async def screen(request: Request) -> Response:
         "spaces.html",
         tab="spaces",
         is_off=is_off,
-        needs_user=needs_user,
+        needs_user=not context.has_user,
         spaces=list_page(context, found, "spaces", PAGE),
         held=held,
         left=[each for each in held.values() if each.role is None][:PAGE],
         contributed=0 if shared is None else len(shared.contributions),
     )
-
-
-async def _ask_whether_on(context: RequestContext) -> None:
-    """Raise what any call about spaces raises where they are off; whose spaces these are does not matter."""
-    await context.reader.for_user(_ANYBODY).spaces.alist()
 
 
 async def shared(request: Request) -> Response:
@@ -109,6 +101,6 @@ async def _place(conversation: Conversation, contribution: Contribution) -> int 
 
 
 def _own(context: RequestContext) -> SupabaseMemory:
-    if context.sees_all_users and context.user_id is None:
+    if not context.has_user:
         raise no_space()
     return context.reader._for(context.user_id)

@@ -102,8 +102,10 @@ async def message(request: Request) -> Response:
         )
     if not found:
         await context.listed_conversation()
+        if not context.is_part:
+            raise not_found()
         error = {"what": f"Message {place} does not exist.", "hint": "It may have expired or been deleted."}
-        return render_part(context, "part_error.html", **error) if _is_part(request) else _missing()
+        return render_part(context, "part_error.html", **error)
     stored = found[0]
     payload = None if stored.payload is None else stored.payload.model_dump(mode="json", exclude_none=True)
     values: dict[str, Any] = {
@@ -116,7 +118,7 @@ async def message(request: Request) -> Response:
         ),
         "answer": await _answer_to(context.conversation(), place),
     }
-    if _is_part(request):
+    if context.is_part:
         return render_part(context, "part_message.html", longest=LONGEST, **values)
     head = await conversation_header.load_header(context)
     return render_page(context, "message.html", tab="timeline", header=head, longest=2**31, **values)
@@ -138,14 +140,6 @@ async def _answer_to(conversation: Conversation, place: int) -> int | None:
     page = await conversation.amanifests(from_sequence=place, to_sequence=place + _TURN, limit=_TURN)
     ends = [each.to_sequence for each in page.manifests if each.turn is not None and each.turn <= place]
     return min((end for end in ends if end is not None), default=None)
-
-
-def _missing() -> Response:
-    raise not_found()
-
-
-def _is_part(request: Request) -> bool:
-    return request.headers.get("hx-request") == "true"
 
 
 def _json(value: Any) -> str:

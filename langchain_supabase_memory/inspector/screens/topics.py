@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.topics import Topic, TopicDay
 
 DAYS: Final = 90
@@ -44,24 +42,13 @@ class TopicRow:
     recent: int
 
 
-def topics_owner(context: RequestContext) -> SupabaseMemory:
-    """Return the memory of the user whose topics they are.
-
-    Raises:
-        InvalidInputError: A server looks at everybody's data, and the address names no user.
-    """
-    if context.sees_all_users and context.user_id is None:
-        raise InvalidInputError("No user is named.", hint="Enter a user on the page of topics first.")
-    return context.memory._for(context.user_id)
-
-
 async def screen(request: Request) -> Response:
     """Render the topics."""
     context = RequestContext(request)
-    if context.sees_all_users and context.user_id is None:
+    if not context.has_user:
         await context.reader.for_user("inspector").topics.aread(limit=1)  # raises where the schema is another release's
         return render_page(context, "topics.html", tab="topics", rows=None, hidden=False, days=DAYS)
-    mine = topics_owner(context)
+    mine = context.for_user("topics")
     hidden = context.query.get("hidden") == "1"
     today = datetime.now(UTC).date()
     since = datetime.combine(today - timedelta(days=DAYS - 1), datetime.min.time(), UTC)
