@@ -68,6 +68,11 @@ def echo_json(document: Any) -> None:
     click.echo(json.dumps(document, default=str))
 
 
+def echo_line(line: str) -> None:
+    """Print a line that may hold people's words, with codes for invisible characters."""
+    click.echo(isolate_bidi(spell_out(line)))
+
+
 def pluralize(count: int, singular: str, plural: str | None = None) -> str:
     """Format a count with its noun, such as `1,200 messages`.
 

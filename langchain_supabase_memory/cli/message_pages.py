@@ -43,10 +43,6 @@ class Window:
     has_later: bool = False
 
 
-EMPTY: Final = Window(0, -1)
-"""No message."""
-
-
 def find_conversation(
     memory: SupabaseMemory, thread_id: str, user_id: str, agent_id: str | None
 ) -> tuple[Conversation, ConversationInfo]:
@@ -110,7 +106,7 @@ def newest(conversation: Conversation, turns: int, limit: int | None = None) -> 
 def all_messages(conversation: Conversation) -> Window:
     """Return the window of all stored messages."""
     newest = conversation.read(last=1, columns=("role",))
-    return Window(0, newest[0].sequence) if newest else EMPTY
+    return Window(0, newest[0].sequence) if newest else Window(0, -1)
 
 
 def around(conversation: Conversation, sequence: int, context: int) -> Window:

@@ -328,6 +328,17 @@ def reject_options(names: Sequence[str], reason: str) -> None:
         raise click.UsageError(f"{_option_names(rejected)} cannot apply. {reason}", click.get_current_context())
 
 
+def reject_options_before_command(group: click.Context) -> None:
+    """Refuse options of a group that stand before its command, on which they would have no effect.
+
+    Raises:
+        UsageError: The command line has one.
+    """
+    if given_on_command_line(*group.params):
+        command = f"{group.command.name} {group.invoked_subcommand}"
+        raise click.UsageError(f"Options come after the command: {command} …", group)
+
+
 def _reject_two_databases() -> None:
     databases = [rejected for names in _CONNECTIONS if (rejected := given_on_command_line(*names))]
     if len(databases) > 1:

@@ -37,16 +37,16 @@ class Hit:
         thread_id: The thread of its conversation.
         agent_id: The agent.
         sequence: Its number in the conversation.
-        role: The speaker's role.
         said_at: The time of the message.
+        role: The speaker's role.
         excerpts: Excerpts around the words.
     """
 
     thread_id: str
     agent_id: str
     sequence: int
-    role: Role
     said_at: datetime
+    role: Role
     excerpts: list[str] = field(repr=False)
 
 
@@ -95,7 +95,7 @@ def _hit(match: FoundMessage, highlighter: Highlighter) -> Hit:
     assert stored.created_at is not None
     text = content.display_text(stored.message)
     excerpts = highlighter.excerpts(text) or [highlighter.excerpt(text, 2 * CONTEXT_CHARACTERS)]
-    return Hit(match.thread_id, match.agent_id, stored.sequence, stored.role, stored.created_at, excerpts)
+    return Hit(match.thread_id, match.agent_id, stored.sequence, stored.created_at, stored.role, excerpts)
 
 
 class SearchResults:

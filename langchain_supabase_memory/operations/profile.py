@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 ProfileKind: TypeAlias = Literal["fact", "preference", "instruction", "trait", "constraint"]
 """The kinds of items."""
 
+KIND_HEADINGS: Final[tuple[tuple[str, tuple[ProfileKind, ...]], ...]] = (
+    ("Instructions and constraints", ("instruction", "constraint")),
+    ("Preferences", ("preference",)),
+    ("Traits", ("trait",)),
+    ("Facts", ("fact",)),
+)
+"""The headings under which people see items, each with its kinds."""
+
 ProfileState: TypeAlias = Literal["held", "proposed", "superseded"]
 """The states of items: what holds, what a person is asked about, and what held before."""
 

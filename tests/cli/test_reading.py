@@ -144,7 +144,7 @@ def test_a_long_conversation_is_read_by_pages(
             (message_pages.newest(conversation, 47), kept),
             (message_pages.around(conversation, 33, 3), [30, 31, 32, 35, 36, 37]),
             (message_pages.around(conversation, 3, 2), [10, 11]),
-            (message_pages.EMPTY, []),
+            (message_pages.Window(0, -1), []),
         ):
             pages = list(message_pages.pages(conversation, window, ("text",)))
             assert [each.sequence for page in pages for each in page] == expected

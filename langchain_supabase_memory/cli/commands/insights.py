@@ -10,7 +10,6 @@ import click
 
 from langchain_supabase_memory.cli import formatting
 from langchain_supabase_memory.cli.options import json_option, with_database_options
-from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -41,9 +40,7 @@ def insights(address: Address, user_id: str | None, agent_id: str | None, days: 
             _print_counts(memory.usage.insights(since=since, agent_id=agent_id), as_json)
             return
         owner = memory.for_user(user_id)
-        _print_days(
-            owner.usage.by_day(since=since, agent_id=agent_id), owner.advice(agent_id=agent_id), as_json
-        )  # fmt: skip
+        _print_days(owner.usage.by_day(since=since, agent_id=agent_id), owner.advice(agent_id=agent_id), as_json)
 
 
 def _print_days(days: list[UsageDay], advice: list[Advice], as_json: bool) -> None:
@@ -52,14 +49,14 @@ def _print_days(days: list[UsageDay], advice: list[Advice], as_json: bool) -> No
         formatting.echo_json({"days": listed, "advice": [asdict(each) for each in advice]})
         return
     for each in days:
-        _echo(
+        formatting.echo_line(
             f"{each.day}  {each.agent_id}: {formatting.pluralize(each.turns, 'turn')}, "
             f"{formatting.pluralize(each.pack_tokens, 'token')} sent, "
             f"{each.spared_tokens:,} spared, {each.recalls_empty:,} of {each.recalls:,} recalls empty"
         )
     for found in advice:
-        _echo(f"{found.rule}: {found.finding}")
-        _echo(f"  {found.setting}")
+        formatting.echo_line(f"{found.rule}: {found.finding}")
+        formatting.echo_line(f"  {found.setting}")
     if not days:
         click.echo("Nothing is counted in these days. A worker counts behind the answers.", err=True)
 
@@ -70,10 +67,7 @@ def _print_counts(counted: Insights, as_json: bool) -> None:
         formatting.echo_json({"k": counted.k, "least": counted.least, "error": counted.error, "counts": counts})
         return
     for each in counted.counts:
-        _echo(f"{each.day}  {each.agent_id}: {each.what}, about {formatting.pluralize(each.users, 'user')}")
+        line = f"{each.day}  {each.agent_id}: {each.what}, about {formatting.pluralize(each.users, 'user')}"
+        formatting.echo_line(line)
     if not counted.counts:
         click.echo(f"No count has {counted.least:,.0f} users or more.", err=True)
-
-
-def _echo(line: str) -> None:
-    click.echo(formatting.isolate_bidi(spell_out(line)))

@@ -10,18 +10,18 @@ import click
 from langchain_supabase_memory.cli import confirmation, formatting
 from langchain_supabase_memory.cli.formatting import format_id
 from langchain_supabase_memory.cli.options import (
-    given_on_command_line,
     json_option,
     reject_options,
+    reject_options_before_command,
     user_option,
     with_database_options,
 )
 from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.language.messages.invisible import spell_out
-from langchain_supabase_memory.operations.profile import ProfileKind, Purpose
+from langchain_supabase_memory.operations.profile import KIND_HEADINGS, ProfileKind, Purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from langchain_supabase_memory.cli.options import Address
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.profile import ProfileEvidence, ProfileItem
 
 _MAX_LIMIT: Final = 10_000
-_GROUPS: Final = (
-    ("Instructions and constraints", ("instruction", "constraint")),
-    ("Preferences", ("preference",)),
-    ("Traits", ("trait",)),
-    ("Facts", ("fact",)),
-)
-"""The headings of the list, each with its kinds."""
-
 _DERIVED: Final[dict[Purpose, str]] = {
     "profile": "all that is remembered",
     "topics": "all topics and their names",
@@ -92,10 +84,7 @@ def profile(
       supabase-memory profile consent profile off --user maya
     """  # noqa: D301  # click reads the control character
     if context.invoked_subcommand is not None:
-        names = [each for each in context.params if given_on_command_line(each)]
-        given = [*names, *given_on_command_line("database_url", "embedded", "url", "key")]
-        if given:
-            raise click.UsageError(f"Options come after the command: profile {context.invoked_subcommand} …", context)
+        reject_options_before_command(context)
         return
     if user_id is None:
         raise click.MissingParameter(ctx=context, param_hint="'--user'", param_type="option")
@@ -207,7 +196,7 @@ def history(address: Address, item: str, user_id: str, as_json: bool) -> None:
     for each in found:
         _print_item(each, _span(each))
         for said in each.evidence:
-            _echo(f"    {_place(said)}")
+            formatting.echo_line(f"    {_place(said)}")
 
 
 @profile.command()
@@ -255,17 +244,17 @@ def _find(owner: SupabaseMemory, item: str, states: Sequence[Any] = ("held", "pr
 
 def _print_groups(items: Sequence[ProfileItem]) -> None:
     in_use = [each for each in items if each.state != "proposed"]
-    for heading, kinds in _GROUPS:
-        _print_group(heading, [each for each in in_use if each.kind in kinds], _since)
+    for heading, kinds in KIND_HEADINGS:
+        _print_group(heading, [each for each in in_use if each.kind in kinds])
     proposed = [each for each in items if each.state == "proposed"]
-    _print_group("Proposed: used in no prompt until you confirm it", proposed, _since)
+    _print_group("Proposed: used in no prompt until you confirm it", proposed)
 
 
-def _print_group(heading: str, items: Sequence[ProfileItem], when: Callable[[ProfileItem], str]) -> None:
+def _print_group(heading: str, items: Sequence[ProfileItem]) -> None:
     if items:
         click.echo(heading)
     for each in items:
-        _print_item(each, when(each))
+        _print_item(each, _since(each))
 
 
 def _print_item(item: ProfileItem, when: str) -> None:
@@ -273,12 +262,8 @@ def _print_item(item: ProfileItem, when: str) -> None:
 
     pin = ", pinned" if item.pinned else ""
     agent = "" if item.agent_id is None else f", with the agent {item.agent_id}"
-    _echo(f"  {item.id[:8]}  {_words(item)}")
-    _echo(f"            {describe_basis(item)}, {when}{agent}{pin}")
-
-
-def _echo(line: str) -> None:
-    click.echo(formatting.isolate_bidi(spell_out(line)))
+    formatting.echo_line(f"  {item.id[:8]}  {_words(item)}")
+    formatting.echo_line(f"            {describe_basis(item)}, {when}{agent}{pin}")
 
 
 def _words(item: ProfileItem) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,16 +86,6 @@ def _document(recall: Recall, matches: Matches) -> dict[str, Any]:
         "recalled": [{name: getattr(each, name) for name in names} for each in recall.chunks],
         "by_meaning": recall.by_meaning,
         "failed": recall.failed,
-        "found": [
-            {
-                "thread_id": hit.thread_id,
-                "agent_id": hit.agent_id,
-                "sequence": hit.sequence,
-                "said_at": hit.said_at,
-                "role": hit.role,
-                "excerpts": hit.excerpts,
-            }
-            for hit in matches.hits
-        ],
+        "found": [asdict(hit) for hit in matches.hits],
         "more": matches.has_more,
     }

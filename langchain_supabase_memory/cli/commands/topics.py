@@ -9,7 +9,12 @@ import click
 
 from langchain_supabase_memory.cli import confirmation, formatting
 from langchain_supabase_memory.cli.formatting import format_id
-from langchain_supabase_memory.cli.options import given_on_command_line, json_option, user_option, with_database_options
+from langchain_supabase_memory.cli.options import (
+    json_option,
+    reject_options_before_command,
+    user_option,
+    with_database_options,
+)
 from langchain_supabase_memory.errors import NotFoundError
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
@@ -54,9 +59,7 @@ def topics(
       supabase-memory topics forget 5f0c6a1e --user maya
     """  # noqa: D301  # click reads the control character
     if context.invoked_subcommand is not None:
-        names = [each for each in context.params if given_on_command_line(each)]
-        if names or given_on_command_line("database_url", "embedded", "url", "key"):
-            raise click.UsageError(f"Options come after the command: topics {context.invoked_subcommand} …", context)
+        reject_options_before_command(context)
         return
     if user_id is None:
         raise click.MissingParameter(ctx=context, param_hint="'--user'", param_type="option")
@@ -71,8 +74,8 @@ def topics(
             "" if each.first_at is None or each.last_at is None else f", {_day(each.first_at)} to {_day(each.last_at)}"
         )
         episodes = formatting.pluralize(each.episodes, "episode")
-        _echo(f"{each.id[:8]}  {each.label}{' (hidden)' if each.hidden else ''}")
-        _echo(f"          {episodes}{days}")
+        formatting.echo_line(f"{each.id[:8]}  {each.label}{' (hidden)' if each.hidden else ''}")
+        formatting.echo_line(f"          {episodes}{days}")
     if not found:
         click.echo(f"No topic is found for the user {format_id(user_id)}.", err=True)
 
@@ -154,10 +157,6 @@ def _find(owner: SupabaseMemory, topic: str) -> Topic:
         several = "There is no such topic." if not found else "Several topics begin so."
         raise NotFoundError(several, hint="`supabase-memory topics` lists the ids.")
     return found[0]
-
-
-def _echo(line: str) -> None:
-    click.echo(formatting.isolate_bidi(spell_out(line)))
 
 
 def _day(time: datetime) -> str:

@@ -14,7 +14,14 @@ from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import etag, render_page, render_part
 from langchain_supabase_memory.inspector.request_context import RequestContext, is_uuid
 from langchain_supabase_memory.language.messages.invisible import spell_out
-from langchain_supabase_memory.operations.profile import ProfileKind, Purpose, export_page, read_page, to_item
+from langchain_supabase_memory.operations.profile import (
+    KIND_HEADINGS,
+    ProfileKind,
+    Purpose,
+    export_page,
+    read_page,
+    to_item,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -42,13 +49,6 @@ PAGES: Final[Mapping[ProfileState, tuple[str, int]]] = {
 MAX_TOPICS: Final = 100
 """The maximum number of opted-out topics shown."""
 
-_GROUPS: Final = (
-    ("Instructions and constraints", ("instruction", "constraint")),
-    ("Preferences", ("preference",)),
-    ("Traits", ("trait",)),
-    ("Facts", ("fact",)),
-)
-
 
 @dataclass(frozen=True)
 class ItemPage:
@@ -75,7 +75,7 @@ class ItemPage:
         found = [("Pinned", [item for item in self.rows if item.pinned])]
         found += [
             (heading, [item for item in self.rows if item.kind in kinds and not item.pinned])
-            for heading, kinds in _GROUPS
+            for heading, kinds in KIND_HEADINGS
         ]
         return [(heading, items) for heading, items in found if items]
 
