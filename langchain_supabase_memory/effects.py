@@ -397,9 +397,6 @@ def rerank(queries: Sequence[str], documents: Sequence[Document]) -> Flow[list[l
 def expand(query: str) -> Flow[list[str]]:
     """Return more queries derived from one.
 
-    Args:
-        query: The query.
-
     Raises:
         ExpansionError: The query expander failed, or took too long.
     """

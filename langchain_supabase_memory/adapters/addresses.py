@@ -58,11 +58,7 @@ def data_api(url: object, key: object, rest_path: object) -> str:
 
 
 def is_publishable(key: str) -> bool:
-    """Return whether a project key is public: the publishable key, or the older `anon` key.
-
-    Args:
-        key: The key.
-    """
+    """Return whether a project key is public: the publishable key, or the older `anon` key."""
     if key.count(".") != 2:
         return key.startswith("sb_publishable_")
     body = key.split(".")[1]

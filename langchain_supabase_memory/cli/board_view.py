@@ -24,11 +24,7 @@ _MAX_WORDS: Final = 300
 
 
 class BoardView:
-    """Print a board.
-
-    Args:
-        console: The output console.
-    """
+    """Print a board."""
 
     def __init__(self, console: Console) -> None:
         self._layout = TextLayout(console)

@@ -22,11 +22,7 @@ _COLUMNS: Final = ("thread", "agent", "messages", "last message", "title", "last
 
 
 def plain_lines(page: Sequence[ConversationInfo]) -> list[str]:
-    """Format a heading and a line per conversation for a pipe, separated by tabs.
-
-    Args:
-        page: The conversations.
-    """
+    """Format a heading and a line per conversation for a pipe, separated by tabs."""
     rows: list[tuple[str, ...]] = [_COLUMNS] if page else []
     for each in page:
         at = each.last_message_at.isoformat() if each.last_message_at else ""
@@ -36,12 +32,7 @@ def plain_lines(page: Sequence[ConversationInfo]) -> list[str]:
 
 
 def print_list(page: Sequence[ConversationInfo], console: Console) -> None:
-    """Print a few lines per conversation.
-
-    Args:
-        page: The conversations.
-        console: The output console.
-    """
+    """Print a few lines per conversation."""
     layout = TextLayout(console)
     for index, each in enumerate(page):
         if index:

@@ -44,11 +44,7 @@ class _Id:
 
 
 def plain_lines(rows: Sequence[ConversationStatus]) -> list[str]:
-    """Format a heading and a line per conversation for a pipe, separated by tabs, with the errors last.
-
-    Args:
-        rows: The conversations.
-    """
+    """Format a heading and a line per conversation for a pipe, separated by tabs, with the errors last."""
     table: list[tuple[str, ...]] = [(*_IDS, *_COUNTS, "error")] if rows else []
     for row in rows:
         table.append((*map(spell_out, _ids(row).values()), *_counts(row).values(), spell_out("; ".join(_errors(row)))))

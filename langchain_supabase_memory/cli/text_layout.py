@@ -24,9 +24,6 @@ STYLE_BOLD: Final = "bold"
 class TextLayout:
     """Print lines.
 
-    Args:
-        console: The output console.
-
     Attributes:
         columns: The maximum number of columns per line.
     """

@@ -36,11 +36,7 @@ def title(info: ConversationInfo, columns: int) -> str:
 
 
 class Transcript:
-    """Print a conversation.
-
-    Args:
-        console: The output console.
-    """
+    """Print a conversation."""
 
     def __init__(self, console: Console) -> None:
         self._layout = TextLayout(console)

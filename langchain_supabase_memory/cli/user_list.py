@@ -26,11 +26,7 @@ _MIN_ID_WIDTH: Final = 10
 
 
 def plain_lines(users: Sequence[UserSummary]) -> list[str]:
-    """Format a heading and a line per user for a pipe, separated by tabs.
-
-    Args:
-        users: The users.
-    """
+    """Format a heading and a line per user for a pipe, separated by tabs."""
     rows = [("\t".join(_COLUMNS))] if users else []
     for each in users:
         counts = (f"{each.conversations}{_plus(each)}", f"{each.tokens}{_plus(each)}", f"{each.dead}")
@@ -39,12 +35,7 @@ def plain_lines(users: Sequence[UserSummary]) -> list[str]:
 
 
 def print_list(users: Sequence[UserSummary], console: Console) -> None:
-    """Print a line per user. A narrow terminal shortens ids and drops the last columns.
-
-    Args:
-        users: The users.
-        console: The output console.
-    """
+    """Print a line per user. A narrow terminal shortens ids and drops the last columns."""
     id_width = max(_MIN_ID_WIDTH, console.width - _COUNTS_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in _COLUMNS:

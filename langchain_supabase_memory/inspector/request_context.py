@@ -56,11 +56,7 @@ class InspectorState:
 
 
 class RequestContext:
-    """The context of one request.
-
-    Args:
-        request: The request.
-    """
+    """The context of one request."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

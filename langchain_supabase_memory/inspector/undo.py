@@ -51,9 +51,6 @@ class UndoStore:
     def put(self, change: UndoableChange) -> str:
         """Keep a change for a minute.
 
-        Args:
-            change: The change.
-
         Returns:
             Its token, for the address of the page that offers to undo it.
         """

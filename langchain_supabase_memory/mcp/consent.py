@@ -31,11 +31,7 @@ _LOOKED_AT: Final = 2_000
 
 
 def has_dialog(context: Context[object, object]) -> bool:
-    """Return whether the client can ask the person.
-
-    Args:
-        context: The request.
-    """
+    """Return whether the client can ask the person."""
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.elicitation is not None
 
@@ -78,11 +74,7 @@ async def consent_question(conversation: Conversation, message_id: str | None, c
 
 
 def item_question(item: ProfileItem) -> str:
-    """Return the question before an item of the profile is forgotten, with one line for each fact.
-
-    Args:
-        item: The item.
-    """
+    """Return the question before an item of the profile is forgotten, with one line for each fact."""
     since = item.held_at or item.first_seen_at
     return "\n".join(
         [

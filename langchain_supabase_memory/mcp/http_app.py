@@ -113,9 +113,6 @@ def own_address(host: str, port: int) -> str:
 def publishable(key: str | None) -> str:
     """Return the project's key, if it grants no rights without a token.
 
-    Args:
-        key: The key.
-
     Raises:
         ConfigurationError: The key is missing, or is a secret key, which bypasses row level security.
     """

@@ -18,11 +18,7 @@ _Id = Annotated[str | None, Field(description="Which conversation; the newest by
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Add the prompts to a server.
-
-    Args:
-        server: The server.
-    """
+    """Add the prompts to a server."""
     server.prompt(title="Continue a conversation", description="Continue a conversation where it stopped.")(
         continue_conversation
     )

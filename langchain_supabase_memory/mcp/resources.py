@@ -29,11 +29,7 @@ _IDS: Final = ResourceSecurity(reject_path_traversal=False, reject_absolute_path
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Add the resources to a server.
-
-    Args:
-        server: The server.
-    """
+    """Add the resources to a server."""
     server.resource(
         f"{SCHEME}://conversations",
         name="conversations",

@@ -15,9 +15,6 @@ T = TypeVar("T")
 def run(main: Coroutine[object, object, T]) -> T:
     """Run a coroutine to its end on a new loop that direct connections support on every system.
 
-    Args:
-        main: The coroutine.
-
     Returns:
         The coroutine's result.
 

@@ -215,12 +215,7 @@ def get_summary(call: ToolCall, conversation_id: str | None = None) -> Flow[Answ
 
 
 def read_summary(call: ToolCall, key: ConversationKey) -> Flow[tuple[list[Passage], str]]:
-    """Return the newest summary of a conversation, or none, and what there is to say of it.
-
-    Args:
-        call: The call.
-        key: The conversation.
-    """
+    """Return the newest summary of a conversation, or none, and what there is to say of it."""
     retention = call.binding.memory._services.settings.retention
     newest = yield from read(key, last=1, columns=["created_at"], retention=retention)
     segments = yield from summaries.list_segments(key, last=1, retention=retention)

@@ -285,11 +285,7 @@ def person_of(call: ToolCall) -> str | None:
 
 
 def describe_item(item: ProfileItem) -> str:
-    """Return what an item says, in words.
-
-    Args:
-        item: The item.
-    """
+    """Return what an item says, in words."""
     words = item.value
     if item.polarity < 0:
         words = f"{'does not like or want' if item.kind == 'preference' else 'not'}: {words}"

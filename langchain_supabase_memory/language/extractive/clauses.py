@@ -22,9 +22,6 @@ def split_clauses(text: str) -> Iterator[Span]:
 
     A short paragraph stays whole, since half of it says less than half. A sentence of a few words stays with the next
     one. A piece that is too long is cut between words and marked as cut.
-
-    Args:
-        text: Any text.
     """
     held: Span | None = None
     for span in sentences(text):

@@ -109,10 +109,6 @@ def is_posed(question: DialogueQuestion, line: TranscriptLine) -> bool:
     """Return whether a question asks the other side. An assistant's does in the last line of its message only.
 
     Its others are examples, or it goes on to answer them.
-
-    Args:
-        question: A question.
-        line: Its line.
     """
     return line.role == "user" or (
         is_prose(question.text, line.role) and "\n" not in line.text[question.span.end :].rstrip()

@@ -222,11 +222,7 @@ class Phrases:
 
 
 class ParsedText:
-    """A text with its words and phrases, each computed lazily and once.
-
-    Args:
-        text: The text.
-    """
+    """A text with its words and phrases, each computed lazily and once."""
 
     def __init__(self, text: str) -> None:
         self.text = text

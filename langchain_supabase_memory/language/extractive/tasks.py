@@ -77,9 +77,6 @@ def task(sentence: Sentence) -> frozenset[str] | None:
 
     The user states a task by asking or promising. The assistant states one by promising a deliverable: to send or find
     out something, not to keep it in mind.
-
-    Args:
-        sentence: A sentence.
     """
     reading = sentence.reading
     if reading.has("called") or not (sentence.line.role == "user" or sentence.is_prose):

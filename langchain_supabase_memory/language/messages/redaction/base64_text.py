@@ -29,11 +29,7 @@ _MIN_TEXT_LENGTH: Final = 8
 
 
 def runs(text: str) -> Iterator[tuple[Span, str]]:
-    """Yield every span that may be base64 text, with its decoded text.
-
-    Args:
-        text: Any text.
-    """
+    """Yield every span that may be base64 text, with its decoded text."""
     for run in _RUN.finditer(text):
         if not (run[0].islower() or run[0].isupper()):  # base64 of a text has both cases; a run in one case is a name
             yield from _decode_at(text, *run.span())

@@ -24,11 +24,7 @@ _WEB: Final = frozenset({"http", "https", "ws", "wss", "git", "git+https", "git+
 
 
 def url_passwords(text: str) -> Iterator[Span]:
-    """Yield the spans of the passwords in URLs.
-
-    Args:
-        text: Any text.
-    """
+    """Yield the spans of the passwords in URLs."""
     place = 0
     while (user := _USER.search(text, place)) is not None:
         place = start = user.end()
