@@ -15,6 +15,7 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards.board import BoardItem
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, BoardItemKind
 from langchain_supabase_memory.operations.boards.parse_answer import LONGEST_TEXT
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import SpaceRole, as_id
 
 if TYPE_CHECKING:
@@ -113,16 +114,7 @@ def contribute(
     message_id = as_id("message", message.id or "" if isinstance(message, BaseMessage) else message)
     arguments = {"p_message_id": message_id, "p_quote": quote, "p_kind": kind, "p_space": as_id("to", to)}
     made: dict[str, Any] = yield from call("memory_contribute", {**conversation_ids(key), **arguments})
-    return Contribution(
-        made["space_id"],
-        made["item_id"],
-        made["quote"],
-        key.thread_id,
-        key.agent_id,
-        message_id,
-        said_at=datetime.fromisoformat(made["said_at"]),
-        is_new=made["is_new"],
-    )
+    return value_of(Contribution, made, thread_id=key.thread_id, agent_id=key.agent_id, message_id=message_id)
 
 
 def withdraw(space: str, member: str | None, item: Contribution | BoardItem | str) -> Flow[None]:
@@ -163,16 +155,4 @@ def shared_data(owner: str | None) -> Flow[SharedData]:
         )
         for space_id in sorted({*roles, *written})
     ]
-    contributions = [
-        Contribution(
-            row["space_id"],
-            row["item_id"],
-            row["quote"],
-            row["thread_id"],
-            row["agent_id"],
-            row["message_id"],
-            datetime.fromisoformat(row["contributed_at"]),
-        )
-        for row in answer["contributions"]
-    ]
-    return SharedData(tuple(spaces), tuple(contributions))
+    return SharedData(tuple(spaces), tuple(value_of(Contribution, row) for row in answer["contributions"]))

@@ -18,6 +18,7 @@ from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations import summaries
 from langchain_supabase_memory.operations.arguments import check_actor, conversation_ids, scope_ids
 from langchain_supabase_memory.operations.boards.editing import LONGEST_SUMMARY
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import Chunk, Scope, SummaryResult
 
 if TYPE_CHECKING:
@@ -142,10 +143,7 @@ def opt_outs(scope: Scope) -> Flow[list[OptOut]]:
         scope: The conversations to look at.
     """
     rows = yield from call("memory_opt_outs", scope_ids(scope))
-    return [
-        OptOut(row["topic"], row["thread_id"], row["agent_id"], row["by"], datetime.fromisoformat(row["at"]))
-        for row in rows
-    ]
+    return [value_of(OptOut, row, actor=row["by"]) for row in rows]
 
 
 def changes(scope: Scope, *, limit: int = 100) -> Flow[list[ControlChange]]:
@@ -158,11 +156,7 @@ def changes(scope: Scope, *, limit: int = 100) -> Flow[list[ControlChange]]:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= _MAX_LIMIT:
         raise InvalidInputError(f"limit must be a whole number from 1 to {_MAX_LIMIT}.", hint="100 is the default.")
     rows = yield from call("memory_control_changes", {**scope_ids(scope), "p_limit": limit})
-    names = ("action", "subject", "before", "thread_id", "agent_id", "changed_by")
-    return [
-        ControlChange(**{name: row[name] for name in names}, changed_at=datetime.fromisoformat(row["changed_at"]))
-        for row in rows
-    ]
+    return [value_of(ControlChange, row) for row in rows]
 
 
 def rate(

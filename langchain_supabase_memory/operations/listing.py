@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from langchain_supabase_memory.checks import choice
@@ -12,6 +11,7 @@ from langchain_supabase_memory.language.messages import sanitizer
 from langchain_supabase_memory.language.messages.redaction.payload import redact_value
 from langchain_supabase_memory.operations.arguments import conversation_ids, moment, retention_argument
 from langchain_supabase_memory.operations.pages import PAGE
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import (
     ConversationInfo,
     ConversationPage,
@@ -23,6 +23,7 @@ from langchain_supabase_memory.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.settings import Retention
@@ -182,8 +183,4 @@ def _metadata(metadata: Mapping[str, object], redactor: Redactor | None) -> Any:
 
 
 def _conversation(row: Mapping[str, Any]) -> ConversationInfo:
-    fields: dict[str, Any] = {
-        name: datetime.fromisoformat(value) if name.endswith("_at") and value is not None else value
-        for name, value in row.items()
-    }
-    return ConversationInfo(**{**fields, "signals": Signal(row["signals"])})
+    return value_of(ConversationInfo, row, signals=Signal(row["signals"]))

@@ -13,6 +13,7 @@ from langchain_supabase_memory.language.messages.redaction.payload import redact
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.operations.arguments import check_actor, check_limit, moment
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import check_id
 
 if TYPE_CHECKING:
@@ -380,7 +381,7 @@ def consents(owner: str | None) -> Flow[list[Consent]]:
         owner: The user; `None` means the access token's subject.
     """
     rows = yield from call("memory_consents", {"p_user_id": owner})
-    return [Consent(row["purpose"], row["allowed"], row["by"], datetime.fromisoformat(row["at"])) for row in rows]
+    return [value_of(Consent, row, actor=row["by"]) for row in rows]
 
 
 def stored_text(text: str, redactor: Redactor | None) -> str:
@@ -451,42 +452,6 @@ def _text(name: str, text: object, longest: int, redactor: Redactor | None) -> s
     return words
 
 
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
 def to_item(row: Mapping[str, Any]) -> ProfileItem:
     """Return an item from a row of `memory_profile`."""
-    return ProfileItem(
-        row["id"],
-        row["kind"],
-        row["subject"],
-        row["value"],
-        row["polarity"],
-        row["condition"],
-        row["agent_id"],
-        row["state"],
-        row["basis"],
-        row["pinned"],
-        row["author"],
-        row["author_kind"],
-        datetime.fromisoformat(row["first_seen_at"]),
-        datetime.fromisoformat(row["last_seen_at"]),
-        _time(row["held_at"]),
-        _time(row["ended_at"]),
-        row["superseded_by"],
-        _time(row["suggested_at"]),
-        _time(row["confirmed_at"]),
-        row["confirmed_by"],
-        tuple(
-            ProfileEvidence(
-                each["thread_id"],
-                each["agent_id"],
-                each["message_id"],
-                each["sequence"],
-                each["quote"],
-                datetime.fromisoformat(each["at"]),
-            )
-            for each in row["evidence"]
-        ),
-    )
+    return value_of(ProfileItem, row, evidence=tuple(value_of(ProfileEvidence, each) for each in row["evidence"]))

@@ -10,6 +10,7 @@ from langchain_supabase_memory.checks import choice, positive_duration, require_
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import retention_argument
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.settings import Retention
 from langchain_supabase_memory.values import SPACE_ROLES, Receipt, SpaceRole, as_id
 
@@ -161,10 +162,7 @@ def spaces(owner: str | None) -> Flow[list[SpaceInfo]]:
         owner: The user; `None` means the access token's subject.
     """
     rows = yield from call("memory_spaces", {"p_user_id": owner})
-    return [
-        SpaceInfo(row["space_id"], row["name"], row["about"], row["role"], since=datetime.fromisoformat(row["since"]))
-        for row in rows
-    ]
+    return [value_of(SpaceInfo, row) for row in rows]
 
 
 def join(owner: str | None, token: str) -> Flow[SpaceInfo]:
@@ -197,17 +195,9 @@ def info(space: str, member: str | None) -> Flow[SpaceInfo]:
         NotFoundError: There is no such space, or who asks is not in it.
     """
     row = yield from call("memory_space", {"p_space": space, "p_user_id": member})
-    return SpaceInfo(
-        row["space_id"],
-        row["name"],
-        row["about"],
-        row["role"],
-        row["created_by"],
-        datetime.fromisoformat(row["created_at"]),
-        tuple(_member(each) for each in row["members"]),
-        tuple(_invitation(each) for each in row["invitations"] or ()),
-        keep=_keep(row["retention"]),
-    )
+    members = tuple(value_of(Member, each) for each in row["members"])
+    invitations = tuple(value_of(OpenInvitation, each) for each in row["invitations"] or ())
+    return value_of(SpaceInfo, row, members=members, invitations=invitations, keep=_keep(row["retention"]))
 
 
 def invite(
@@ -326,14 +316,6 @@ def forget(space: str, member: str | None, *, dry_run: bool = False) -> Flow[Rec
     went = yield from call("memory_forget_space", {"p_space": space, "p_dry_run": dry_run, "p_user_id": member})
     kinds = ("conversations", "messages", "segments", "chunks", "items", "members", "contributions")
     return Receipt(**{kind: went[kind] for kind in kinds}, dry_run=dry_run)
-
-
-def _member(row: Mapping[str, Any]) -> Member:
-    return Member(row["user_id"], row["role"], row["granted_by"], datetime.fromisoformat(row["since"]), row["name"])
-
-
-def _invitation(row: Mapping[str, Any]) -> OpenInvitation:
-    return OpenInvitation(row["role"], datetime.fromisoformat(row["expires_at"]), row["uses"], row["created_by"])
 
 
 def _keep_argument(keep: Retention | None) -> dict[str, float | None] | None:

@@ -23,6 +23,7 @@ from langchain_supabase_memory.operations.arguments import (
     retention_argument,
 )
 from langchain_supabase_memory.operations.pages import isolate_failure, key_of
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.operations.topic_clusters import ClusteredStretch, clusters, vector_threshold
 
 if TYPE_CHECKING:
@@ -452,30 +453,7 @@ def _stretch(row: Sequence[Any]) -> ClusteredStretch:
     )
 
 
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
 def _topic(row: Mapping[str, Any]) -> Topic:
-    return Topic(
-        row["id"],
-        tuple(row["words"]),
-        row["name"],
-        row["named_by"],
-        row["hidden"],
-        tuple(row["parts"]),
-        row["stretches"],
-        _time(row["first_at"]),
-        _time(row["last_at"]),
-        tuple(
-            TopicQuote(
-                each["thread_id"],
-                each["agent_id"],
-                each["message_id"],
-                each["sequence"],
-                each["text"],
-                datetime.fromisoformat(each["said_at"]),
-            )
-            for each in row["quotes"]
-        ),
-    )
+    lists = {name: tuple(row[name]) for name in ("words", "parts")}
+    quotes = tuple(value_of(TopicQuote, each, at=datetime.fromisoformat(each["said_at"])) for each in row["quotes"])
+    return value_of(Topic, row, **lists, episodes=row["stretches"], quotes=quotes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +14,12 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language import references
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment, retention_argument
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import Reference, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from langchain_core.messages import BaseMessage
 
@@ -191,7 +192,10 @@ def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str =
     """Render turns as text for a prompt, as `Conversation.turns_as_text`."""
     if not isinstance(separator, str):
         raise wrong_type("separator", "a text", separator, 'Pass separator="\\n".', InvalidInputError)
-    parsed = _parse_template(template)
+    try:
+        parsed = list(string.Formatter().parse(template))
+    except (TypeError, ValueError):
+        raise _no_template() from None
     unknown = sorted({name for _, name, _, _ in parsed if name is not None} - _NAMES)
     if unknown:
         raise InvalidInputError(
@@ -203,13 +207,6 @@ def turns_text(turns: Sequence[Turn], template: str = TEMPLATE, separator: str =
     try:
         return separator.join(template.format(**vars(each), speaker=speaker(each)) for each in turns)
     except (LookupError, TypeError, ValueError):
-        raise _no_template() from None
-
-
-def _parse_template(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
-    try:
-        return list(string.Formatter().parse(template))
-    except (TypeError, ValueError):
         raise _no_template() from None
 
 
@@ -227,14 +224,5 @@ def speaker(turn: Turn) -> str:
 
 def turn_of(row: Mapping[str, Any]) -> Turn:
     """Return a turn of the SQL functions as a value."""
-    return Turn(
-        number=row["turn_number"],
-        user_query=row["user_query"],
-        ai_response=row["ai_response"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        from_sequence=row["from_sequence"],
-        to_sequence=row["to_sequence"],
-        user_images=row["user_images"] or [],
-        ai_images=row["ai_images"] or [],
-        author_name=row["author_name"],
-    )
+    images = {name: row[name] or [] for name in ("user_images", "ai_images")}
+    return value_of(Turn, row, number=row["turn_number"], **images)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages.sanitizer import clean
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.values import LONGEST_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 MAX_LIMIT: Final = 100
 """The maximum number of users on a page."""
@@ -99,8 +96,4 @@ def list_users(
             "p_contains": None if contains is None else clean(contains),
         },
     )
-    return UserPage([_user(row) for row in answer["users"]], answer["after"])
-
-
-def _user(row: Mapping[str, Any]) -> UserSummary:
-    return UserSummary(**{**row, "last_at": datetime.fromisoformat(row["last_at"])})
+    return UserPage([value_of(UserSummary, row) for row in answer["users"]], answer["after"])

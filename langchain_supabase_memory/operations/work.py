@@ -12,6 +12,7 @@ from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, key_of, keys
+from langchain_supabase_memory.operations.rows import time_of, value_of
 from langchain_supabase_memory.values import ConversationKey
 
 if TYPE_CHECKING:
@@ -218,17 +219,8 @@ def claim(
 
 
 def _lease(key: ConversationKey, row: Mapping[str, Any]) -> Lease:
-    return Lease(
-        key,
-        row["conversation_id"],
-        row["token"],
-        row["attempts"],
-        float(row["waited"]),
-        tuple(row["position"]),
-        row["requested"],
-        row["drafts"] or {},
-        tuple(row["paused"]),
-    )
+    lists = {"position": tuple(row["position"]), "left_out": tuple(row["paused"])}
+    return value_of(Lease, row, key=key, waited_seconds=float(row["waited"]), drafts=row["drafts"] or {}, **lists)
 
 
 def _quarantined(row: Mapping[str, Any]) -> Flow[None]:
@@ -514,24 +506,16 @@ def archive(key: ConversationKey, next_sequence: int) -> Flow[bool]:
 
 
 def _status(key: ConversationKey, row: Mapping[str, Any]) -> ConversationStatus:
-    same = ("state", "next_sequence", "summarized_through", "indexed_through", "board_through", "board_version")
-    return ConversationStatus(
+    return value_of(
+        ConversationStatus,
+        row,
         key=key,
-        id=row["id"],
         messages=row["message_count"],
-        due_since=_time(row["since"]),
+        due_since=time_of(row["since"]),
         attempts=row["attempts"] or 0,
-        worker=row["worker"],
-        archived_at=_time(row["archived_at"]),
-        updated_at=datetime.fromisoformat(row["updated_at"]),
         paused={duty: _pause(each) for duty, each in (row["paused"] or {}).items()},
-        **{name: row[name] for name in (*same, "tokens_saved", "quality", "error", "priority", "private")},
     )
 
 
 def _pause(row: Mapping[str, Any]) -> Pause:
-    return Pause(row["error"], row["failures"], None if row["until"] == "infinity" else _time(row["until"]))
-
-
-def _time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
+    return Pause(row["error"], row["failures"], None if row["until"] == "infinity" else time_of(row["until"]))

@@ -13,6 +13,7 @@ from langchain_supabase_memory.operations.manifests.beginning import Beginning
 from langchain_supabase_memory.operations.manifests.details import ManifestDetails, manifest_details
 from langchain_supabase_memory.operations.manifests.diff import ManifestDiff, diff
 from langchain_supabase_memory.operations.manifests.parts import ManifestBoard, ManifestPart, ManifestPassage
+from langchain_supabase_memory.operations.rows import time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -277,8 +278,8 @@ def manifest(lists: Lists, stored: Mapping[str, Any] | None = None) -> Manifest:
         id=stored.get("id"),
         from_sequence=stored.get("from_sequence"),
         to_sequence=stored.get("to_sequence"),
-        made_at=_time(stored.get("made_at")),
-        expires_at=_time(stored.get("expires_at")),
+        made_at=time_of(stored.get("made_at")),
+        expires_at=time_of(stored.get("expires_at")),
         gone=_pairs(stored.get("gone", ())),
         changed=_pairs(stored.get("changed", ())),
         changed_items=_items(stored.get("changed_items", ())),
@@ -334,10 +335,6 @@ def _recall_scope(head: Sequence[int]) -> str | None:
     """Return where recall searched; manifests of earlier releases do not say."""
     code = head[encoding.RECALL] if len(head) > encoding.RECALL else encoding.NONE
     return str(encoding.name_of(encoding.RECALLS, code)) if code >= 0 else None
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 def _where(first: int | None, last: int | None) -> str:

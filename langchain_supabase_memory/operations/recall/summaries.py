@@ -19,6 +19,7 @@ from langchain_supabase_memory.operations.pages import key_of
 from langchain_supabase_memory.operations.recall import ranges
 from langchain_supabase_memory.operations.recall.query import Filters, RecallQuery
 from langchain_supabase_memory.operations.recall.ranges import bounds
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.settings import Retention
 from langchain_supabase_memory.values import ConversationKey, IndexResult, RecalledSummary
 
@@ -97,7 +98,7 @@ def recall_summaries(
         },
         "recall summaries",
     )
-    return [RecalledSummary(**{**row, "created_at": datetime.fromisoformat(row["created_at"])}) for row in found]
+    return [value_of(RecalledSummary, row) for row in found]
 
 
 def index_summaries(scope: Scope, *, embedder: str) -> Flow[int]:

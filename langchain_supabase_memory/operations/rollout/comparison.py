@@ -10,6 +10,7 @@ from langchain_supabase_memory import markup
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, moment
 from langchain_supabase_memory.operations.rollout.stages import STAGES
+from langchain_supabase_memory.operations.rows import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +190,7 @@ def comparisons(key: ConversationKey, *, last: int = 100) -> Flow[list[Compariso
     rows = yield from call(
         "memory_comparisons", {**conversation_ids(key), "p_limit": check_limit("last", last, optional=False)}
     )
-    return [Comparison(**{**row, "compared_at": datetime.fromisoformat(row["compared_at"])}) for row in rows]
+    return [value_of(Comparison, row) for row in rows]
 
 
 def report(

@@ -12,6 +12,7 @@ from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.operations.arguments import check_actor, check_limit
+from langchain_supabase_memory.operations.rows import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -216,8 +217,7 @@ def history(agent_id: str, *, last: int = 100) -> Flow[list[Decision]]:
 
 
 def _decision(row: Mapping[str, Any]) -> Decision:
-    stages = {name: _BY_NAME[row[name]] for name in ("stage", "rest")}
-    return Decision(**{**row, **stages, "set_at": datetime.fromisoformat(row["set_at"])})
+    return value_of(Decision, row, **{name: _BY_NAME[row[name]] for name in ("stage", "rest")})
 
 
 _HINT: Final = f"Stages are {', '.join(map(repr, STAGES))}."

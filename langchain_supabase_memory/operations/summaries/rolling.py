@@ -7,7 +7,6 @@ count as covered.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.effects import Flow, Material, call
@@ -19,6 +18,7 @@ from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.model_calls import ModelAnswerError, ask_with_retries, shorten
 from langchain_supabase_memory.operations.pages import keys
+from langchain_supabase_memory.operations.rows import value_of
 from langchain_supabase_memory.operations.unreadable import numbered_messages
 from langchain_supabase_memory.values import ConversationKey, Segment, SummaryResult
 
@@ -166,9 +166,7 @@ def list_segments(
 
 def read_segment(row: Mapping[str, Any]) -> Segment:
     """Return a row of the summaries as a value."""
-    fields = {name: row[name] for name in Segment.__dataclass_fields__ if name in row}
-    times = {name: fields.get(name) and datetime.fromisoformat(fields[name]) for name in ("created_at", "edited_at")}
-    return Segment(**{**fields, **times})
+    return value_of(Segment, row)
 
 
 def write_summary(

@@ -1,0 +1,29 @@
+"""Rows of the SQL functions as values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+
+def value_of(kind: type[T], row: Mapping[str, Any], **other: Any) -> T:
+    """Return a row as a value: the keys that are its fields, with times for `at`, `since` and names in `_at`.
+
+    Args:
+        kind: The value's class, a dataclass.
+        row: The row.
+        other: The fields that the row names or has otherwise.
+    """
+    found = {name: row[name] for name in kind.__dataclass_fields__ if name in row}  # type: ignore[attr-defined]
+    times = {name: time_of(value) for name, value in found.items() if name.endswith("_at") or name in ("at", "since")}
+    return kind(**{**found, **times, **other})
+
+
+def time_of(text: str | None) -> datetime | None:
+    """Return a time that may be null."""
+    return None if text is None else datetime.fromisoformat(text)
