@@ -549,18 +549,7 @@ def forget_expired(
 
 
 def _receipt(answer: Mapping[str, int], dry_run: bool) -> Receipt:
-    kinds = (
-        "conversations",
-        "messages",
-        "segments",
-        "chunks",
-        "items",
-        "contributions",
-        "authored",
-        "memberships",
-        "spaces",
-        "profile",
-    )
+    kinds = (each.name for each in dataclasses.fields(Receipt) if each.name != "dry_run")
     return Receipt(**{name: answer.get(name, 0) for name in kinds}, dry_run=dry_run)
 
 
