@@ -36,7 +36,7 @@ _MAX_ITEMS: Final = 200
 
 @dataclass(frozen=True)
 class NewItem:
-    """A new item with its evidence.
+    """A new item with its evidence, by the names that `memory_commit_board` takes.
 
     Attributes:
         kind: Its kind.
@@ -61,7 +61,7 @@ class NewItem:
 
 @dataclass(frozen=True)
 class ClosedItem:
-    """An item that is done, cancelled, answered or dropped.
+    """An item that is done, cancelled, answered or dropped, as `memory_commit_board` takes it.
 
     Attributes:
         id: Its id.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from langchain_supabase_memory.language.injection import is_injection
@@ -97,10 +97,6 @@ class NewProfileItem:
     corrects: bool
     sequence: int
     quote: str = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as `memory_commit_board` takes it."""
-        return asdict(self)
 
 
 def parse_profile(answer: Mapping[str, Any], lines: Sequence[TranscriptLine]) -> tuple[list[NewProfileItem], int]:

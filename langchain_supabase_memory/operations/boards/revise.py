@@ -21,7 +21,6 @@ from langchain_supabase_memory.operations.arguments import conversation_ids
 from langchain_supabase_memory.operations.boards import editing
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS
 from langchain_supabase_memory.operations.boards.parse_answer import (
-    ClosedItem,
     NewItem,
     Revision,
     document,
@@ -122,11 +121,11 @@ def revise_board(
                 "p_context_notes": found.context_notes,
                 "p_title": found.title or None,
                 "p_items": items,
-                "p_closed": [_closed(each) for each in found.closed],
+                "p_closed": [vars(each) for each in found.closed],
                 "p_author": summarizer or "model",
                 "p_tokens": count_tokens(found.summary),
                 "p_quality": score,
-                "p_profile": [each.to_dict() for each in found.profile] or None,
+                "p_profile": [vars(each) for each in found.profile] or None,
             },
             "write board",
         )
@@ -217,21 +216,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
 
 
 def _items(items: Sequence[NewItem]) -> list[dict[str, Any]]:
-    return list(map(_item, items))
-
-
-def _item(item: NewItem) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "type": item.type,
-        "text": item.text,
-        "state": item.state,
-        "importance": _importance(item),
-        "quote": item.quote,
-        "sequence": item.sequence,
-        "replaces": item.replaces,
-    }
+    return [{**vars(each), "importance": _importance(each)} for each in items]
 
 
 def _importance(item: NewItem) -> float:
@@ -240,10 +225,6 @@ def _importance(item: NewItem) -> float:
         return _MIDDLING
     # A quote is rated without its label, as in "User: his name is Teo".
     return facts.importance(item.quote if item.text.endswith(item.quote) else item.text)
-
-
-def _closed(closed: ClosedItem) -> dict[str, Any]:
-    return {"id": closed.id, "state": closed.state, "sequence": closed.sequence}
 
 
 def regenerate_board(

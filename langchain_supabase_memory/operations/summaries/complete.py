@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import EmbeddingError
@@ -73,7 +73,10 @@ def complete_summary(
             **conversation_ids(key),
             "p_id": top.id,
             "p_topics": [each.text for each in _items_of_summary(known.topics, top)],
-            "p_key_facts": [_fact(each) for each in _items_of_summary(known.facts, top)],
+            "p_key_facts": [
+                {"text": each.text, "quote": each.quote, "message_ids": each.message_ids}
+                for each in _items_of_summary(known.facts, top)
+            ],
             "p_revision": known.revision,
         },
     )
@@ -93,7 +96,3 @@ def complete_summary(
 def _items_of_summary(items: Sequence[BoardItem], top: Segment) -> list[BoardItem]:
     """Return the items that come from messages that the summary covers, so that they are forgotten with it."""
     return [each for each in items if not each.sequences or each.sequences[0] <= top.to_sequence]
-
-
-def _fact(item: BoardItem) -> dict[str, Any]:
-    return {"text": item.text, "quote": item.quote, "message_ids": item.message_ids}
