@@ -72,12 +72,10 @@ def is_injection(text: str) -> bool:
     seen = unicodedata.normalize("NFKC", visible(text[:_MAX])).translate(ALIKE)
     if _ADDRESS.search(" ".join(seen.split())):
         return True
-    return any(_is_hostile(f" {_BETWEEN.sub(' ', sentence).strip().casefold()} ") for sentence in _sentences(seen))
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences, and the whole text for what is spread over several."""
-    return [*_SENTENCE.split(text), text]
+    return any(
+        _is_hostile(f" {_BETWEEN.sub(' ', sentence).strip().casefold()} ")
+        for sentence in (*_SENTENCE.split(seen), seen)
+    )
 
 
 def _is_hostile(words: str) -> bool:

@@ -63,7 +63,7 @@ async def ask(
         item = await _item(item_id)
         return _NOT_ASKED if item is None else Elicit(item_question(item), ForgetConsent)
     receipt = await _forget(conversation_id, message_id, dry_run=True)
-    if _is_empty(receipt):
+    if not (receipt.conversations or receipt.messages):
         return _NOT_ASKED
     return Elicit(
         await consent_question(await conversation(conversation_id), message_id, _describe(receipt)), ForgetConsent
@@ -122,10 +122,6 @@ async def _item(item_id: str) -> ProfileItem | None:
         return None
     listed = await current_request().memory.profile.ahistory(named)
     return next((each for each in listed if each.id == named), None)
-
-
-def _is_empty(receipt: Receipt) -> bool:
-    return not (receipt.conversations or receipt.messages)
 
 
 def _describe(receipt: Receipt) -> str:

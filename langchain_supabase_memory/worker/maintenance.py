@@ -80,7 +80,7 @@ async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: Sum
         await _chore(turns, "embed", policy.reconcile_every, lambda: _embed(memory, name))
     if "index" in policy.duties:
         await _chore(turns, "topics", policy.sweep_every, lambda: _topics(memory))
-    await _chore(turns, "usage", policy.sweep_every, lambda: _usage(memory))
+    await _chore(turns, "usage", policy.sweep_every, lambda: memory._services.arun(usage.update(memory.user_id)))
     if policy.archive_after is not None:
         age = policy.archive_after
         await _chore(turns, "archive", policy.sweep_every, lambda: _archive(memory, age, model))
@@ -139,11 +139,6 @@ async def _topics(memory: SupabaseMemory) -> int:
     """Find topics for what another process indexed, and find topics anew where that is due."""
     done = await memory._services.arun(topics.update(memory.user_id, embedder=memory._services.embedder_name))
     return done.episodes + done.owners
-
-
-async def _usage(memory: SupabaseMemory) -> int:
-    """Count what was said, sent and found since the last time."""
-    return await memory._services.arun(usage.update(memory.user_id))
 
 
 async def _archive(memory: SupabaseMemory, age: timedelta, model: SummaryModel | None) -> int:

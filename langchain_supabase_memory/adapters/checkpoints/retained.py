@@ -69,16 +69,12 @@ def retained(
     found = {(ROOT, each) for each in kept_roots}
     for namespace, newest_first in namespaces.items():
         chosen = _recent(newest_first, newest, younger_than)
-        if _is_call(namespace):
+        if _CALL in namespace:
             chosen &= _of_roots(newest_first, kept_roots, saved_roots, orphans_from)
         else:
             chosen |= _seen_from(newest_first, kept_roots)
         found |= {(namespace, each) for each in _with_ancestors(newest_first, chosen)}
     return found
-
-
-def _is_call(namespace: str) -> bool:
-    return _CALL in namespace
 
 
 def _recent(newest_first: Sequence[Checkpoint], newest: int, younger_than: datetime) -> set[str]:

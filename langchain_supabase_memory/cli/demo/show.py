@@ -150,11 +150,12 @@ def show(
     console.print(Text(f"{spell_out(command)}\n"), soft_wrap=True)
     console.print(f"The database stays in {folder}. To explore it, start this Python, and copy the lines:\n")
     console.print(Text(f"{spell_out(shlex.quote(_short_path(Path(sys.executable))))}\n"), soft_wrap=True)
+    question = textwrap.shorten(queries[0], 50, placeholder="")
     code = (
         "from langchain_supabase_memory import SupabaseMemory",
         f'memory = SupabaseMemory.embedded({json.dumps(str(folder), ensure_ascii=False)}, user_id="{USER}")',
         f'demo = memory.conversation("{THREAD}")',
-        f"for each in demo.recall({_python_string(queries[0])}, limit=5).chunks: print(each.content)",
+        f"for each in demo.recall({question!r}, limit=5).chunks: print(each.content)",
     )
     for line in code:  # for copying: neither indented nor wrapped
         console.print(Text(spell_out(line)), soft_wrap=True)
@@ -309,11 +310,6 @@ class _Scores:
                 f"{BUDGET.about_characters:,} characters and no memory: {blind} of {len(self.verdicts)}.",
             )
         console.print()
-
-
-def _python_string(question: str) -> str:
-    """Format the beginning of a question as a Python string."""
-    return repr(textwrap.shorten(question, 50, placeholder=""))
 
 
 def _replay(console: Console, conn_string: str, lines: list[transcript.DemoLine], path: Path | None) -> None:

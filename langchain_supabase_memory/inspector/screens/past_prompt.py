@@ -72,7 +72,9 @@ async def screen(request: Request) -> Response:
         states=STATES,
         why=PART_REASONS,
         expected=expected,
-        explained=[] if explanation is None else _linked(context, explanation),
+        explained=[]
+        if explanation is None
+        else [(part, _address(context, explanation, part)) for part in explanation.parts],
         explanation=explanation,
         copied=json.dumps(manifest.to_dict(), indent=2, ensure_ascii=False),
     )
@@ -84,12 +86,8 @@ def _tokens_beside(manifest: Manifest) -> int | None:
     return None if counted is None else max(0, counted - manifest.tokens)
 
 
-def _linked(context: RequestContext, explanation: Explanation) -> list[tuple[ExplanationPart, str]]:
-    """Return the parts of an explanation, each with the address of its evidence."""
-    return [(part, _address(context, explanation, part)) for part in explanation.parts]
-
-
 def _address(context: RequestContext, explanation: Explanation, part: ExplanationPart) -> str:
+    """Return the address of a part's evidence."""
     key = part.key
     if part.item is not None:
         if part.kind == "profile":

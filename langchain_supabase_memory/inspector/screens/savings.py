@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from langchain_supabase_memory.operations.manifests.manifest import Manifest
-    from langchain_supabase_memory.operations.rollout.comparison import Comparison
     from langchain_supabase_memory.values import StoredMessage
 
 _NEWEST: Final = 1000
@@ -69,9 +67,9 @@ async def screen(request: Request) -> Response:
         drawn=growth_plot(read, report.full_tokens, report.tokens),
         sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
         full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
-        measured=_measured(kept.manifests[::-1]),
+        measured=_pairs_plot([(each.full_tokens, each.tokens) for each in reversed(kept.manifests)]),
         measured_count=len(kept.manifests),
-        compared=_compared(compared),
+        compared=_pairs_plot([(each.old_tokens, each.new_tokens) for each in compared if each.new_tokens is not None]),
         compared_count=len(compared),
     )
 
@@ -95,16 +93,6 @@ def growth_plot(read: Sequence[StoredMessage], full: int, packed: int) -> Saving
     # A prompt is never longer than the history was at that point.
     bounded = [(x, min(y, float(packed))) for x, y in whole]
     return Savings(plot([whole, bounded]), first, last)
-
-
-def _measured(manifests: Sequence[Manifest]) -> Plot | None:
-    """Return the tokens of the history and of the prompt for each answer with a stored prompt, the oldest first."""
-    return _pairs_plot([(each.full_tokens, each.tokens) for each in manifests])
-
-
-def _compared(comparisons: Sequence[Comparison]) -> Plot | None:
-    """Return the tokens of the old and of the new context for each call that a rollout compared."""
-    return _pairs_plot([(each.old_tokens, each.new_tokens) for each in comparisons if each.new_tokens is not None])
 
 
 def _pairs_plot(pairs: Sequence[tuple[int, int]]) -> Plot | None:

@@ -394,13 +394,9 @@ def _follows_lasting(sentence: ParsedSentence, first: int) -> bool:
     """Return whether the clause right before consists of a lasting mark: "from now on, …"."""
     for begins, end in sentence.clauses:
         if end == first:
-            found = sentence.at(_begin_plain(sentence, begins, end), end, "marks.lasting")
+            found = sentence.at(_skip(sentence, begins, end, "words.leads"), end, "marks.lasting")
             return found is not None
     return False
-
-
-def _begin_plain(sentence: ParsedSentence, first: int, end: int) -> int:
-    return _skip(sentence, first, end, "words.leads")
 
 
 def _topic(sentence: ParsedSentence, first: int, end: int, *, of_answers: bool) -> tuple[str, str] | None:
