@@ -32,7 +32,7 @@ def clean(edits: Mapping[str, Any], redactor: Redactor | None) -> dict[str, Any]
     Raises:
         ConfigurationError: A rule of the redactor failed.
     """
-    made: dict[str, Any] = storable_id(dict(edits))
+    made: dict[str, Any] = storable(dict(edits))
     if redactor is None:
         return made
     for name in ("title", "metadata"):
@@ -46,10 +46,10 @@ def clean(edits: Mapping[str, Any], redactor: Redactor | None) -> dict[str, Any]
     return made
 
 
-def storable_id(value: Any) -> Any:
+def storable(value: Any) -> Any:
     """Return a decoded JSON value as JSON that Postgres can store; values tagged by the sanitizer stay unchanged."""
     if isinstance(value, list):
-        return [storable_id(each) for each in value]
+        return [storable(each) for each in value]
     if isinstance(value, dict):
-        return {sanitizer.clean(str(key)): storable_id(each) for key, each in value.items()}
+        return {sanitizer.clean(str(key)): storable(each) for key, each in value.items()}
     return sanitizer.encode(value)

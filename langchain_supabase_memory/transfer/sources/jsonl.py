@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import documents
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.operations.columns import CARRIED
+from langchain_supabase_memory.operations.rows import time_of
 from langchain_supabase_memory.transfer import file_reader, ids
 from langchain_supabase_memory.transfer.sources import chatml_sharegpt
 from langchain_supabase_memory.transfer.values import (
@@ -134,7 +134,7 @@ def _thread(document: Mapping[str, Any], place: str) -> Iterator[Event]:
         )
         return
     try:
-        carried |= {name: _time(value) for name, value in times.items()}
+        carried |= {name: time_of(value) for name, value in times.items()}
     except (TypeError, ValueError):
         yield SourceProblem(
             "The conversation's time cannot be read.", "Write it as 2026-01-31T12:00:00Z.", place, breaks=True
@@ -163,7 +163,3 @@ def _unreadable(line: bytes, place: str) -> SourceProblem:
         if not line.endswith(b"\n"):
             why, hint = "The file ends in the middle of the line.", "Export or download the file again."
     return SourceProblem(why, hint, place, breaks=_KNOWN.match(line) is None)
-
-
-def _time(value: Any) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)

@@ -49,11 +49,7 @@ def read_letta(
     """Read memory blocks of Letta: of an agent file (`.af`), of an agent's state, or a list of blocks.
 
     A line of a block becomes a memory. Blocks have no times: all have that of the agent file, or of its last change.
-
-    Args:
-        path: The file.
-        labels: The labels of the blocks that are about the user.
-        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
+    Arguments as for `letta`.
 
     Raises:
         InvalidInputError: The file holds no blocks.

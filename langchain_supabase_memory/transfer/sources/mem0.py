@@ -44,13 +44,7 @@ def mem0(
 def read_mem0(
     path: str | os.PathLike[str], *, source_user: str | None = None, encoding: str | None = None
 ) -> Iterator[Found]:
-    """Read memories of mem0: a list, an answer with `results`, or one a line in a `.jsonl` file.
-
-    Args:
-        path: The file.
-        source_user: The `user_id` of those that are read; without it the file must be one user's.
-        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
-    """
+    """Read the memories that `mem0` imports; arguments as there."""
     read = partial(_memories, owners=Owners(source_user))
     yield from read_records(path, encoding, lists=("results", "memories"), name="memory", hint=_HINT, read=read)
 

@@ -43,14 +43,7 @@ def zep(path: str | os.PathLike[str], *, node: str | None = None, encoding: str 
 
 
 def read_zep(path: str | os.PathLike[str], *, node: str | None = None, encoding: str | None = None) -> Iterator[Found]:
-    """Read facts of Zep: a list of edges, a search's answer with `edges`, or one a line in a `.jsonl` file.
-
-    Args:
-        path: The file.
-        node: The uuid of the user's node: only facts that begin there are about the user. By default all are read,
-            also those about people and things of which the user told.
-        encoding: The file's encoding; by default it is detected from the first bytes, or UTF-8.
-    """
+    """Read the facts that `zep` imports; arguments as there."""
     read = partial(_facts, node=node, owners=Owners(None))
     yield from read_records(path, encoding, lists=("edges",), name="edge", hint=_HINT, read=read)
 
