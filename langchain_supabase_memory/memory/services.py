@@ -135,26 +135,15 @@ class Services(Unpicklable):
         self.lifetime = Lifetime()
 
     def is_owner_known(self, key: ConversationKey) -> bool:
-        """Whether state kept by a key is its owner's: where a callback says who signs in, the next may be another user.
-
-        Args:
-            key: The conversation.
-        """
+        """Whether state kept by a key is its owner's: where a callback says who signs in, the next may differ."""
         return (key.user_id is not None and not key.is_in_space) or not self.transport.identity_is_callback
 
     def may_derive(self, key: ConversationKey) -> bool:
-        """Whether summaries, chunks and boards may be stored: in a space a server alone does, and no member's token.
-
-        Args:
-            key: The conversation.
-        """
+        """Whether summaries, chunks and boards may be stored: in a space a server alone does, and no member's token."""
         return not (key.is_in_space and self.transport.acts_as_user)
 
     def for_user(self, user_id: str | UUID) -> Self:
         """Return the services for one user; all state is shared.
-
-        Args:
-            user_id: The user.
 
         Raises:
             InvalidInputError: The id is not a usable string, or the memory belongs to another user.
@@ -182,9 +171,6 @@ class Services(Unpicklable):
 
     def for_space(self, space_id: str) -> Self:
         """Return the services for a space, in which this memory's user acts; without one, a server by itself.
-
-        Args:
-            space_id: The space.
 
         Raises:
             InvalidInputError: It is not the id of a space.

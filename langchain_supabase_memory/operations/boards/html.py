@@ -41,9 +41,6 @@ _MAX_NUMBERS: Final = 8
 def board_card(board: Board) -> str:
     """Render a board as self-contained HTML: no script, no style sheet, no external resource.
 
-    Args:
-        board: The board.
-
     Returns:
         The card; all text of the conversation is escaped.
     """

@@ -181,11 +181,7 @@ def parse_revision(
 
 
 class TextMatcher:
-    """A text that is normalized lazily and at most once.
-
-    Args:
-        text: Any text.
-    """
+    """A text that is normalized lazily and at most once."""
 
     def __init__(self, text: str) -> None:
         self.text = text
