@@ -9,6 +9,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.tools import tool
 from pydantic import Field
 
 from langchain_supabase_memory.language.messages import fence
@@ -71,6 +72,12 @@ def says(*answers: AIMessage | str) -> ScriptedModel:
     """Return a model that gives these answers in turn, then repeats the last one."""
     left = list(answers)
     return ScriptedModel(script=lambda _: left.pop(0) if len(left) > 1 else left[0])
+
+
+@tool
+def look_up(word: str = "") -> str:
+    """Look a word up."""
+    return f"meaning of {word}"
 
 
 def calls(name: str, **arguments: Any) -> AIMessage:

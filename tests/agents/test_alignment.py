@@ -20,9 +20,9 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.run.alignment import ComparableMessage, align, align_around
 from tests.agents.test_middleware import Broken
-from tests.chat_models import ScriptedModel
+from tests.chat_models import ScriptedModel, look_up
 from tests.each_case import each_case
-from tests.operations.test_branches import WAYS, look_up, texts
+from tests.operations.test_branches import WAYS, texts
 
 Said = dict[str, Any]
 

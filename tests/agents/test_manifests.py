@@ -28,17 +28,12 @@ from langchain_supabase_memory.operations.manifests import encoding
 from langchain_supabase_memory.operations.manifests.manifest import RequestTokens
 from langchain_supabase_memory.settings import NO_RETRY, ManifestPolicy
 from langchain_supabase_memory.types import ConversationKey, Rollout
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, calls, look_up, says
 from tests.conftest import Caller
 from tests.services.data_api import DataApi, token
 from tests.services.proxy import Lie, Proxy
 
 USAGE: Any = {"input_tokens": 40, "output_tokens": 2, "total_tokens": 42}
-
-
-def look_up(word: str = "") -> str:
-    """Look a word up."""
-    return f"meaning of {word}"
 
 
 async def asked(caller: Caller, graph: Any, text: str, user_id: str) -> Any:

@@ -13,7 +13,6 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
@@ -26,15 +25,9 @@ from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.models import SupabaseSummarizer
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, calls, look_up, says
 
 SECRET = "canary-7431"
-
-
-@tool
-def look_up(word: str = "") -> str:
-    """Look a word up."""
-    return f"meaning of {word}"
 
 
 def config(thread_id: str = "t", **configurable: Any) -> Any:

@@ -28,7 +28,7 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.errors import InvalidInputError
-from tests.chat_models import ScriptedModel, calls, question, says
+from tests.chat_models import ScriptedModel, calls, look_up, question, says
 from tests.operations.test_branches import Subject, asks, config, texts
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
@@ -441,11 +441,6 @@ def test_what_is_redacted_is_redacted_though_the_model_fails(memory: SupabaseMem
 
 @pytest.mark.parametrize("behavior", ["end", "error"])
 def test_a_limit_behind_the_memory_costs_no_result_of_a_tool(memory: SupabaseMemory, behavior: Any) -> None:
-    @tool
-    def look_up(word: str = "") -> str:
-        """Look a word up."""
-        return f"meaning of {word}"
-
     ours: Any = SupabaseMemoryMiddleware(memory)
     limit: Any = ModelCallLimitMiddleware(run_limit=1, exit_behavior=behavior)
     agent: Any = create_agent(says(calls("look_up", word="kiln")), [look_up], middleware=[ours, limit])

@@ -18,7 +18,6 @@ from langchain.agents.middleware import (
     SummarizationMiddleware,
 )
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -42,18 +41,12 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content, fence
 from langchain_supabase_memory.language.messages.codec import to_row
 from tests.agents.test_middleware import Broken
-from tests.chat_models import ScriptedModel, calls, question, says
+from tests.chat_models import ScriptedModel, calls, look_up, question, says
 from tests.conftest import Caller
 from tests.recount import assert_counted
 from tests.services.data_api import token
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async", "load-sync", "load-async"]
-
-
-@tool
-def look_up(word: str = "") -> str:
-    """Look a word up."""
-    return f"meaning of {word}"
 
 
 def config(**named: Any) -> Any:
