@@ -14,6 +14,7 @@ from langchain_supabase_memory.adapters.transports.endpoint_info import Endpoint
 from langchain_supabase_memory.adapters.transports.response_shapes import validate
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.language.messages.codec import to_row
+from langchain_supabase_memory.memory.memory import SupabaseMemory
 
 NEVER = "never analyzed"
 OTHERS = "analyzed when only others were there"
@@ -105,6 +106,35 @@ class Cost:
             self.written + other.written,
             self.wal + other.wal,
         )
+
+
+class RecordingTransport:
+    """Performs each call by another transport, and records which functions are called.
+
+    Args:
+        inner: The other transport.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.calls = inner, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def perform(self, call: Call) -> Any:
+        self.calls.append(call.function)
+        return self.inner.perform(call)
+
+    async def aperform(self, call: Call) -> Any:
+        self.calls.append(call.function)
+        return await self.inner.aperform(call)
+
+
+def recorded_calls(memory: SupabaseMemory) -> list[str]:
+    """Return the functions that a memory calls from now on."""
+    transport: Any = RecordingTransport(memory._services.transport)
+    memory._services.transport = transport
+    return transport.calls  # type: ignore[no-any-return]
 
 
 @dataclass

@@ -29,34 +29,15 @@ from langchain_supabase_memory.agents.streaming import record_stream
 from langchain_supabase_memory.effects import offload
 from langchain_supabase_memory.errors import UnavailableError
 from langchain_supabase_memory.values import ConversationKey
+from tests.counting import recorded_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from langchain_supabase_memory.adapters.transports.base import Transport
-    from langchain_supabase_memory.effects import Call, Flow
+    from langchain_supabase_memory.effects import Flow
 
 KEY = ConversationKey("t", user_id="u")
 RUN: RunnableConfig = {"configurable": {"thread_id": "t"}}
-
-
-class Counting:
-    """A transport that notes which functions it is asked for."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-        self.asked: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def perform(self, asked: Call) -> Any:
-        self.asked.append(asked.function)
-        return self._inner.perform(asked)
-
-    async def aperform(self, asked: Call) -> Any:
-        self.asked.append(asked.function)
-        return await self._inner.aperform(asked)
 
 
 @pytest.fixture
@@ -65,14 +46,14 @@ def silent() -> Iterator[SupabaseMemory]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         memory = SupabaseMemory.from_url(url, "key", rest_path="", user_id="u")
-        memory._services.transport = Counting(memory._services.transport)
+        recorded_calls(memory)
         yield memory
         memory.close()
 
 
 def asked(memory: SupabaseMemory) -> list[str]:
     transport: Any = memory._services.transport
-    found: list[str] = transport.asked
+    found: list[str] = transport.calls
     return found
 
 

@@ -36,7 +36,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.settings import RetryPolicy
 from tests import provider_rules
 from tests.conftest import Caller
-from tests.context.test_context import Counting
+from tests.counting import recorded_calls
 from tests.memory_keywords import memory_keywords
 from tests.services.postgres import Cluster
 
@@ -306,12 +306,11 @@ async def test_a_long_history_stays_within_the_memorys_budget_valid_and_whole(
 
 async def test_a_read_is_one_round_trip(caller: Caller, user_id: str) -> None:
     caller.service.for_user(user_id).conversation("s").append(said(9))
-    counting: Any = Counting(caller.service._services.transport)
-    caller.service._services.transport = counting
+    called = recorded_calls(caller.service)
     history = SupabaseChatMessageHistory("s", caller.service.for_user(user_id))
     assert len(await served(history, caller.color)) == 24
     assert len(await served(history, caller.color)) == 24
-    assert counting.calls == ["memory_context"]
+    assert called == ["memory_context"]
 
 
 async def test_a_budget_of_its_own_and_none(writing: SupabaseMemory, color: str) -> None:

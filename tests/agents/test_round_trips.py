@@ -21,9 +21,10 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.agents.run import pack_cache
-from tests.chat_models import ScriptedModel, calls, says
+from tests.agents.test_manifests import asked
+from tests.chat_models import ScriptedModel, calls, look_up, says
 from tests.conftest import Caller
-from tests.context.test_context import Counting
+from tests.counting import RecordingTransport, recorded_calls
 
 BEFORE, AFTER = "memory_append_context", "memory_append"
 
@@ -31,21 +32,7 @@ BEFORE, AFTER = "memory_append_context", "memory_append"
 @pytest.fixture
 def calling(caller: Caller) -> list[str]:
     """What is called."""
-    counting: Any = Counting(caller.service._services.transport)
-    caller.service._services.transport = counting
-    called: list[str] = counting.calls
-    return called
-
-
-def look_up(word: str = "") -> str:
-    """Look a word up."""
-    return f"meaning of {word}"
-
-
-async def asked(caller: Caller, graph: Any, text: str, user_id: str) -> Any:
-    settings = {"configurable": {"thread_id": "t", "user_id": user_id}}
-    given = {"messages": [HumanMessage(text)]}
-    return await graph.ainvoke(given, settings) if caller.color == "async" else graph.invoke(given, settings)
+    return recorded_calls(caller.service)
 
 
 def agent(chat: ScriptedModel, caller: Caller, *others: Any, saver: Any = None, **named: Any) -> Any:
@@ -179,8 +166,8 @@ def test_another_embedder_costs_the_meaning_and_not_the_message(conn_string: str
     with SupabaseMemory.from_conn_string(
         conn_string, user_id=user_id, embeddings=other, config=MemoryConfig(recall="agent")
     ) as memory:
-        counting: Any = Counting(memory._services.transport)
-        memory._services.transport = counting
+        recording: Any = RecordingTransport(memory._services.transport)
+        memory._services.transport = recording
         graph: Any = create_agent(says("Green"), [look_up], middleware=[SupabaseMemoryMiddleware(memory)])
         given, settings = {"messages": [HumanMessage("What is tea?")]}, {"configurable": {"thread_id": "other"}}
         if color == "sync":
@@ -188,8 +175,8 @@ def test_another_embedder_costs_the_meaning_and_not_the_message(conn_string: str
         else:
             asyncio.run(graph.ainvoke(given, settings))
         # Refused as a whole; stored by itself; read, refused, and read by words; and the answer. Then it is indexed.
-        assert counting.calls[:5] == [BEFORE, "memory_append", "memory_context", "memory_context", AFTER]
+        assert recording.calls[:5] == [BEFORE, "memory_append", "memory_context", "memory_context", AFTER]
         memory.flush()
         stored = memory.conversation("other").read()
         assert [row.message.text for row in stored if row.message] == ["What is tea?", "Green"]
-        memory._services.transport = counting.inner
+        memory._services.transport = recording.inner

@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SummaryPolicy, SupabaseMemory
-from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from tests.conftest import Caller
+from tests.counting import recorded_calls
 from tests.owners import conversation_of
 
 BACKGROUND = SummaryPolicy(mode="background")
@@ -27,35 +27,13 @@ def turns(count: int, words: int = 10) -> list[BaseMessage]:
     ]
 
 
-class Counting:
-    """A transport that counts."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner, self.calls = inner, list[str]()
-        self.acts_as_user = inner.acts_as_user
-        self.identity_is_callback = inner.identity_is_callback
-        self.endpoint = inner.endpoint
-
-    def perform(self, call: Call) -> Any:
-        self.calls.append(call.function)
-        return self.inner.perform(call)
-
-    async def aperform(self, call: Call) -> Any:
-        self.calls.append(call.function)
-        return await self.inner.aperform(call)
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
-
 async def test_a_context_is_one_round_trip(caller: Caller, user_id: str) -> None:
     where = {"thread_id": "t", "user_id": user_id}
     await caller(conversation_of(caller.service, **where).append, turns(50))
-    counting: Any = Counting(caller.service._services.transport)
-    caller.service._services.transport = counting
+    called = recorded_calls(caller.service)
     budget = ContextBudget(characters=2000)
     pack = await caller(conversation_of(caller.service, **where).context, "and now?", budget=budget)
-    assert counting.calls == ["memory_context"]
+    assert called == ["memory_context"]
     assert [message.text for message in pack.prompt][-1] == "and now?"
     assert len(pack.text()) <= 2000
 

@@ -27,7 +27,7 @@ from langchain_supabase_memory.agents.run.load import EVENT, SUMMARIZING
 from langchain_supabase_memory.context.board import BoardPart, line
 from langchain_supabase_memory.context.pack import ContextPack
 from langchain_supabase_memory.context.reasons import BEYOND, TOO_MANY
-from langchain_supabase_memory.effects import Call, Flow, call
+from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.operations import work
@@ -35,7 +35,7 @@ from langchain_supabase_memory.values import ConversationKey
 from tests import provider_rules
 from tests.chat_models import says
 from tests.conftest import Caller
-from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched
+from tests.counting import NEVER, OTHERS, SHORT_ONES, most_touched, recorded_calls
 from tests.each_case import each_case
 from tests.fuzzing import examples
 from tests.owners import conversation_of
@@ -124,25 +124,7 @@ async def test_it_stands_before_the_question_fenced_and_in_one_round_trip(caller
     await caller(conversation_of(service, **where).append, talk())
     flow = writing(ConversationKey("t", user_id, "default"), ITEMS, notes="Answer shortly.")
     await (service._services.arun(flow) if caller.color == "async" else _awaited(service._services.run(flow)))
-    made: list[str] = []
-    inner = service._services.transport
-
-    class Counting:
-        acts_as_user = inner.acts_as_user
-        identity_is_callback = inner.identity_is_callback
-
-        def perform(self, call: Call) -> Any:
-            made.append(call.function)
-            return inner.perform(call)
-
-        async def aperform(self, call: Call) -> Any:
-            made.append(call.function)
-            return await inner.aperform(call)
-
-        async def aclose(self) -> None:
-            await inner.aclose()
-
-    service._services.transport = Counting()  # type: ignore[assignment]
+    made = recorded_calls(service)
     pack = await caller(conversation_of(service, **where).context, "And now?", budget=MIDDLE, policy=BACKGROUND)
     assert made == ["memory_context"]
     assert pack.prompt[-1].text == shown(pack.prompt) + "\n\nAnd now?"

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langchain_supabase_memory import (
@@ -32,13 +31,13 @@ from langchain_supabase_memory.agents.run.load import INDEXING
 from langchain_supabase_memory.context.load import omitted_messages
 from langchain_supabase_memory.context.manifest import REFERENCE_ID
 from langchain_supabase_memory.context.reasons import LEFT_TO_RECALL
-from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, MigrationConflictError
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.testing import OfflineQuotingModel
 from tests import provider_rules
-from tests.chat_models import calls, says
+from tests.chat_models import calls, look_up, says
 from tests.conftest import Caller
+from tests.counting import recorded_calls
 from tests.fuzzing import examples
 from tests.owners import conversation_of
 
@@ -111,25 +110,7 @@ async def test_it_is_one_round_trip_once_everything_is_indexed(caller: Caller, u
     where = {"thread_id": "t", "user_id": user_id}
     await caller(conversation_of(caller.service, **where).append, talk(facts=FACTS))
     await caller(conversation_of(caller.service, **where).index)
-    made: list[str] = []
-    inner = caller.service._services.transport
-
-    class Counting:
-        acts_as_user = inner.acts_as_user
-        identity_is_callback = inner.identity_is_callback
-
-        def perform(self, call: Call) -> Any:
-            made.append(call.function)
-            return inner.perform(call)
-
-        async def aperform(self, call: Call) -> Any:
-            made.append(call.function)
-            return await inner.aperform(call)
-
-        async def aclose(self) -> None:
-            await inner.aclose()
-
-    caller.service._services.transport = Counting()  # type: ignore[assignment]
+    made = recorded_calls(caller.service)
     pack = await caller(
         conversation_of(caller.service, **where).context, "And my locker?", budget=SMALL, query="my locker"
     )
@@ -358,12 +339,6 @@ def test_another_embedder_is_an_error_and_costs_an_agent_the_meaning_only(conn_s
         events = list(agent.stream(asked, settings_, stream_mode="custom"))
         assert "7391" in recalled(chat.shown[0])
         assert "64 dimensions, not 32" in events[-1]["report"]["recall_error"]
-
-
-@tool
-def look_up(word: str = "") -> str:
-    """Look a word up."""
-    return f"meaning of {word}"
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

@@ -47,6 +47,7 @@ from langchain_supabase_memory.testing.store_checks import DIMENSIONS as WIDTH
 from langchain_supabase_memory.testing.store_checks import WordEmbeddings
 from tests.chat_models import ScriptedModel, calls, says
 from tests.conftest import Caller
+from tests.counting import recorded_calls
 from tests.services.postgres import execute
 
 
@@ -395,18 +396,8 @@ def test_a_thousand_operations_are_one_round_trip(store: SupabaseStore, monkeypa
     assert len(indexed.search(("many",), limit=1000)) == 999
 
 
-async def test_every_verb_is_one_round_trip_through_every_door(
-    caller: Caller, user_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    performed: list[str] = []
-    name = "perform" if caller.color == "sync" else "aperform"
-    perform = getattr(caller.service._services.transport, name)
-
-    def count(call: Call) -> Any:
-        performed.append(call.function)
-        return perform(call)
-
-    monkeypatch.setattr(caller.service._services.transport, name, count)
+async def test_every_verb_is_one_round_trip_through_every_door(caller: Caller, user_id: str) -> None:
+    performed = recorded_calls(caller.service)
     store = ours(caller, user_id, index={"embed": Words()})
     await caller(store.put, ("a",), "k", {"x": "kiln"}, ttl=10)
     await caller(store.get, ("a",), "k")

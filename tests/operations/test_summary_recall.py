@@ -28,6 +28,7 @@ from langchain_supabase_memory.errors import (
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import IndexResult, RecalledSummary
 from tests.conftest import Caller
+from tests.counting import RecordingTransport
 from tests.memory_keywords import memory_keywords
 from tests.owners import conversation_of
 from tests.services.data_api import token
@@ -169,35 +170,11 @@ async def test_without_an_embedder_it_is_found_by_any_of_the_words(caller: Calle
 
 
 async def test_one_call_beside_the_embedding(caller: Caller, user_id: str) -> None:
-    calls: list[str] = []
-    address = caller.service._services.transport.endpoint
-
-    class Counting:
-        acts_as_user = False
-        identity_is_callback = False
-        endpoint = address
-
-        def perform(self, call: Call) -> Any:
-            calls.append(call.function)
-            return caller.service._services.transport.perform(call)
-
-        async def aperform(self, call: Call) -> Any:
-            calls.append(call.function)
-            return await caller.service._services.transport.aperform(call)
-
-        def for_token(self, identity: Any) -> Any:
-            raise AssertionError
-
-        def close(self) -> None:
-            """Nothing of its own."""
-
-        async def aclose(self) -> None:
-            """Nothing of its own."""
-
     await add_summary_as(caller, caller.service, KILN, "kiln", user_id=user_id)
-    memory = SupabaseMemory(Counting(), user_id=user_id, embeddings=Topics())
+    transport: Any = RecordingTransport(caller.service._services.transport)
+    memory = SupabaseMemory(transport, user_id=user_id, embeddings=Topics())
     assert threads(await caller(memory.recall_summaries, "kiln")) == ["kiln"]
-    assert calls == ["memory_recall_summaries"]
+    assert transport.calls == ["memory_recall_summaries"]
 
 
 def test_words_and_meaning_are_fused_half_and_half(direct: SupabaseMemory) -> None:

@@ -16,6 +16,7 @@ from langchain_supabase_memory.context.explanation import RECALL_REASONS
 from langchain_supabase_memory.errors import InvalidInputError, NotFoundError
 from langchain_supabase_memory.types import Conversation, Explanation
 from tests.conftest import Caller
+from tests.counting import recorded_calls
 from tests.embedders import ScriptedEmbedder
 from tests.memory_keywords import memory_keywords
 
@@ -197,27 +198,13 @@ def test_a_long_conversation_is_searched_in_few_calls(conn_string: str, user_id:
         for page in range(5):
             conversation.append([HumanMessage(f"Line {page * 500 + number}.") for number in range(500)])
         answer = ask(conversation, "What could I bake?")
-        calls = counted(memory)
+        calls = recorded_calls(memory)
         why = conversation.why(answer, "zeppelin")
         assert why.is_complete
         assert len(calls) <= 10, calls
         calls.clear()
         conversation.why(why.manifest, "zeppelin")
         assert "memory_manifests" not in calls
-
-
-def counted(memory: SupabaseMemory) -> list[str]:
-    """The functions that are called from now on."""
-    calls: list[str] = []
-    transport = memory._services.transport
-    perform = transport.perform
-
-    def counting(call: Any) -> Any:
-        calls.append(call.function)
-        return perform(call)
-
-    transport.perform = counting  # type: ignore[method-assign]
-    return calls
 
 
 def test_a_manifest_of_a_release_before_says_nothing_of_recall(memory: SupabaseMemory, sql: psycopg.Connection) -> None:

@@ -17,7 +17,6 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import ExtractiveSummarizer, SupabaseMemory
-from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.transfer import (
@@ -30,6 +29,7 @@ from langchain_supabase_memory.transfer.markdown_text import plain_line
 from langchain_supabase_memory.transfer.sources import jsonl
 from langchain_supabase_memory.transfer.values import Event, SourceMessage, ThreadOptOuts, ThreadStart
 from tests.conftest import Caller
+from tests.counting import recorded_calls
 from tests.services.data_api import token
 
 AT = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -199,25 +199,6 @@ def test_markdown_has_the_summary_and_the_board_of_each_conversation(memory: Sup
     assert (receipt.conversations, receipt.messages) == (2, 4)
 
 
-class _Counting:
-    """A transport that notes what is called."""
-
-    def __init__(self, inner: Any, called: list[str]) -> None:
-        self._inner = inner
-        self._called = called
-
-    def perform(self, call: Call) -> Any:
-        self._called.append(call.function)
-        return self._inner.perform(call)
-
-    async def aperform(self, call: Call) -> Any:
-        self._called.append(call.function)
-        return await self._inner.aperform(call)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-
 async def test_short_conversations_go_and_come_many_at_a_time(caller: Caller, user_id: str, tmp_path: Path) -> None:
     """By few calls; one that is refused keeps none of the others, and is named."""
     mine = caller.as_token(token("authenticated", user_id))
@@ -243,9 +224,7 @@ async def test_short_conversations_go_and_come_many_at_a_time(caller: Caller, us
     skipped = await importing(mine, talks(60), skip=True)
     assert skipped.stored + skipped.known == 359
     assert [place for _, place in skipped.lost.values()] == ["conversation 60, message 1"]
-    called: list[str] = []
-    counted: Any = _Counting(mine._services.transport, called)
-    mine._services.transport = counted
+    called = recorded_calls(mine)
     whole = await importing(mine, talks(None))
     assert (whole.stored, whole.known, whole.restored, whole.lost) == (1, 359, 0, {})
     assert sorted({*called}) == ["memory_import", "memory_limits"]
