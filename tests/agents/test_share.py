@@ -19,6 +19,7 @@ from langchain_supabase_memory import Retention, SupabaseMemory, SupabaseMemoryM
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
 from langchain_supabase_memory.language.messages.invisible import is_invisible
 from langchain_supabase_memory.tools import share_with_team_tool
+from tests.agents.test_profile_tools import ask, run
 from tests.chat_models import calls, says
 from tests.services.data_api import DataApi, token, verified
 from tests.services.postgres import Cluster
@@ -49,12 +50,6 @@ class Team:
         return [(each.text, each.contributed_by) for each in board.items]
 
 
-@pytest.fixture(scope="module")
-def shared_api(cluster: Cluster, shared: str) -> Iterator[DataApi]:
-    with DataApi(cluster, shared) as api:
-        yield api
-
-
 def user(request: pytest.FixtureRequest, door: str, server: SupabaseMemory, name: str) -> SupabaseMemory:
     """A user's memory: a server that names them, claims over a direct connection, or a token at the Data API."""
     if door == "server":
@@ -80,18 +75,6 @@ def team(request: pytest.FixtureRequest, cluster: Cluster, shared: str, door: st
         ben = user(request, door, server, f"{user_id}-ben")
         ben.conversation("t").append([HumanMessage(SAID, id="m0"), AIMessage("Noted. Shall I tell the team?", id="m1")])
         yield Team(server, space.space_id, ben)
-
-
-def config(thread_id: str = "t") -> Any:
-    return {"configurable": {"thread_id": thread_id}}
-
-
-async def run(color: str, graph: Any, given: Any, thread_id: str = "t") -> Any:
-    return graph.invoke(given, config(thread_id)) if color == "sync" else await graph.ainvoke(given, config(thread_id))
-
-
-async def ask(color: str, tool: Any, **arguments: Any) -> str:
-    return str(tool.invoke(arguments) if color == "sync" else await tool.ainvoke(arguments))
 
 
 def agent(team: Team, *calls_: AIMessage, **settings: Any) -> Any:

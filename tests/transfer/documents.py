@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 SECONDS = 1_740_830_400.5
 """2025-03-01 12:00:00.5 UTC."""
+
+
+def written(folder: Path, document: object, name: str = "conversations.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def lines(folder: Path, *documents: object) -> Path:
+    path = folder / "lines.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in documents), encoding="utf-8")
+    return path
 
 
 def node(name: str, parent: str | None, role: str | None, parts: list[Any], **beside: Any) -> dict[str, Any]:

@@ -22,23 +22,11 @@ from langchain_supabase_memory.transfer import export_conversations, file_reader
 from langchain_supabase_memory.transfer.batches import ORPHANED, SMALLER, UNTIMED
 from langchain_supabase_memory.transfer.sources import chatgpt, claude, jsonl, mem0
 from langchain_supabase_memory.transfer.values import Event, LossCount, SourceMessage, ThreadStart
-from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, node, tree
+from tests.transfer.documents import CHATGPT, CLAUDE, claude_message, lines, node, tree, written
 
 AT: Final = datetime(2025, 3, 1, 12, 0, 0, 500000, tzinfo=UTC)
 SECRET: Final = "peanuts"
 """What stands in bad files and may stand in no error."""
-
-
-def written(folder: Path, document: object, name: str = "conversations.json") -> Path:
-    path = folder / name
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-def lines(folder: Path, *documents: object) -> Path:
-    path = folder / "lines.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in documents), encoding="utf-8")
-    return path
 
 
 def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:

@@ -21,6 +21,7 @@ from langchain_supabase_memory.transfer.sources.mem0 import EXPIRED, read_mem0
 from langchain_supabase_memory.transfer.sources.zep import ELSEWHERE, ENDED, read_zep
 from langchain_supabase_memory.transfer.values import Event, LossCount, SourceProblem
 from tests.each_case import each_case
+from tests.transfer.documents import lines, written
 
 SECRET: Final = "peanuts"
 """What stands in bad files and may stand in no error."""
@@ -74,26 +75,14 @@ LETTA: Final[dict[str, Any]] = {
 }
 
 
-def file(folder: Path, document: object, name: str = "export.json") -> Path:
-    path = folder / name
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-def in_lines(folder: Path, *documents: object) -> Path:
-    path = folder / "export.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in documents), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("form", ["list", "results", "lines", "pages"])
 def test_memories_of_mem0_have_their_times_and_kinds(tmp_path: Path, form: str) -> None:
     second = MEM0 | {"id": "2", "memory": "Lives in Lisbon", "metadata": None, "categories": None}
     path = {
-        "list": lambda: file(tmp_path, [MEM0, second]),
-        "results": lambda: file(tmp_path, {"count": 2, "next": None, "previous": None, "results": [MEM0, second]}),
-        "lines": lambda: in_lines(tmp_path, MEM0, second),
-        "pages": lambda: in_lines(tmp_path, {"results": [MEM0]}, {"results": [second]}),
+        "list": lambda: written(tmp_path, [MEM0, second]),
+        "results": lambda: written(tmp_path, {"count": 2, "next": None, "previous": None, "results": [MEM0, second]}),
+        "lines": lambda: lines(tmp_path, MEM0, second),
+        "pages": lambda: lines(tmp_path, {"results": [MEM0]}, {"results": [second]}),
     }[form]()
     first, other = read_mem0(path)
     assert isinstance(first, ForeignMemory)
@@ -109,7 +98,7 @@ def test_memories_of_mem0_have_their_times_and_kinds(tmp_path: Path, form: str) 
 
 
 def test_of_several_users_only_the_one_that_is_named_comes(tmp_path: Path) -> None:
-    path = file(tmp_path, [MEM0, MEM0 | {"user_id": "dev", "memory": SECRET}, MEM0 | {"user_id": None}])
+    path = written(tmp_path, [MEM0, MEM0 | {"user_id": "dev", "memory": SECRET}, MEM0 | {"user_id": None}])
     found = list(read_mem0(path, source_user="arjun"))
     assert [type(each) for each in found] == [ForeignMemory, LossCount, LossCount]
     assert [each.kind for each in found[1:] if isinstance(each, LossCount)] == [
@@ -122,7 +111,7 @@ def test_of_several_users_only_the_one_that_is_named_comes(tmp_path: Path) -> No
 
 def test_a_memory_of_mem0_that_has_expired_is_counted(tmp_path: Path) -> None:
     past, future = (f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}" for days in (-2, 2))
-    found = list(read_mem0(file(tmp_path, [MEM0 | {"expiration_date": past}, MEM0 | {"expiration_date": future}])))
+    found = list(read_mem0(written(tmp_path, [MEM0 | {"expiration_date": past}, MEM0 | {"expiration_date": future}])))
     assert found[0] == LossCount(EXPIRED, "memory 1")
     assert isinstance(found[1], ForeignMemory)
 
@@ -137,9 +126,9 @@ def test_facts_of_zep_that_hold_come_and_others_are_counted(tmp_path: Path, form
         ZEP | {"uuid": "e-3", "source_node_uuid": "n-ana", "fact": "Ana is vegan."},
     ]
     path = {
-        "list": lambda: file(tmp_path, edges),
-        "edges": lambda: file(tmp_path, {"edges": edges, "nodes": []}),
-        "lines": lambda: in_lines(tmp_path, *edges),
+        "list": lambda: written(tmp_path, edges),
+        "edges": lambda: written(tmp_path, {"edges": edges, "nodes": []}),
+        "lines": lambda: lines(tmp_path, *edges),
     }[form]()
     found = list(read_zep(path, node="n-kendra"))
     memories = [each for each in found if isinstance(each, ForeignMemory)]
@@ -154,7 +143,7 @@ def test_facts_of_zep_that_hold_come_and_others_are_counted(tmp_path: Path, form
 
 
 def test_facts_of_several_graphs_are_refused(tmp_path: Path) -> None:
-    path = file(tmp_path, [ZEP | {"graph_uuid": "g-1"}, ZEP | {"graph_uuid": "g-2", "fact": SECRET}])
+    path = written(tmp_path, [ZEP | {"graph_uuid": "g-1"}, ZEP | {"graph_uuid": "g-2", "fact": SECRET}])
     _, problem = read_zep(path)
     assert isinstance(problem, SourceProblem)
     assert problem.place == "edge 2"
@@ -169,7 +158,7 @@ def test_lines_of_lettas_blocks_about_the_person_come(tmp_path: Path, form: str)
         "state": {"id": "agent-0", "memory": {"blocks": blocks}, "created_at": LETTA["created_at"]},
         "list": blocks,
     }[form]
-    path = file(tmp_path, document, "sam.af")
+    path = written(tmp_path, document, "sam.af")
     *memories, other = read_letta(path)
     assert [(each.text, each.kind) for each in memories if isinstance(each, ForeignMemory)] == [
         ("Name: Sarah", "fact"), ("- She is allergic to nuts. She works nights.", "constraint"),
@@ -202,7 +191,7 @@ def test_a_record_that_cannot_be_read_is_named_by_its_place_and_not_its_content(
     tmp_path_factory: pytest.TempPathFactory, what: str, record: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("hostile")
-    for path, place in ((file(folder, [MEM0, record, MEM0]), "memory 2"), (in_lines(folder, MEM0, record), "line 2")):
+    for path, place in ((written(folder, [MEM0, record, MEM0]), "memory 2"), (lines(folder, MEM0, record), "line 2")):
         _first, problem, *_rest = read_mem0(path)
         assert isinstance(problem, SourceProblem)
         assert problem.place == place
@@ -214,13 +203,13 @@ def test_edges_and_blocks_of_wrong_types_are_named_too(
     tmp_path_factory: pytest.TempPathFactory, what: str, change: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("hostile")
-    for problem in (next(read_zep(file(folder, [change]))), next(read_letta(file(folder, [change])))):
+    for problem in (next(read_zep(written(folder, [change]))), next(read_letta(written(folder, [change])))):
         assert isinstance(problem, SourceProblem)
         assert SECRET not in problem.why
     for record in ({"fact": 7}, ZEP | {"fact": "\0"}, ZEP | {"valid_at": SECRET}, ZEP | {"name": 7}):
-        assert isinstance(next(read_zep(file(folder, [record]))), SourceProblem)
+        assert isinstance(next(read_zep(written(folder, [record]))), SourceProblem)
     for block in ({"value": SECRET}, {"label": 7, "value": SECRET}, {"label": "human", "value": ["\0"]}):
-        assert isinstance(next(read_letta(file(folder, [block]))), SourceProblem)
+        assert isinstance(next(read_letta(written(folder, [block]))), SourceProblem)
 
 
 @each_case(
@@ -258,9 +247,9 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
 def test_a_document_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_reader, "LONGEST", 1000)
     with pytest.raises(InvalidInputError, match=r"one record a line"):
-        list(read_mem0(file(tmp_path, [MEM0] * 10)))
+        list(read_mem0(written(tmp_path, [MEM0] * 10)))
     with pytest.raises(InvalidInputError, match="line 2"):
-        list(read_mem0(in_lines(tmp_path, MEM0, MEM0 | {"memory": "x" * 1000})))
+        list(read_mem0(lines(tmp_path, MEM0, MEM0 | {"memory": "x" * 1000})))
 
 
 def test_a_long_text_is_divided_between_sentences_and_lines() -> None:
@@ -294,9 +283,9 @@ def test_a_kind_is_told_by_a_label_or_by_words(text: str, label: str, kind: str)
 
 async def test_what_other_libraries_know_becomes_the_users_profile_once(memory: SupabaseMemory, tmp_path: Path) -> None:
     sources: dict[str, Callable[[], Iterator[Event]]] = {
-        "mem0": lambda: mem0(file(tmp_path, {"results": [MEM0]}, "mem0.json")),
-        "zep": lambda: zep(file(tmp_path, [ZEP, ZEP | {"expired_at": "2025-01-01T00:00:00Z"}], "zep.json")),
-        "letta": lambda: letta(file(tmp_path, LETTA, "sam.af")),
+        "mem0": lambda: mem0(written(tmp_path, {"results": [MEM0]}, "mem0.json")),
+        "zep": lambda: zep(written(tmp_path, [ZEP, ZEP | {"expired_at": "2025-01-01T00:00:00Z"}], "zep.json")),
+        "letta": lambda: letta(written(tmp_path, LETTA, "sam.af")),
     }
     for number, source in enumerate(sources.values()):
         would = import_conversations(memory, source(), dry_run=True)
@@ -331,7 +320,7 @@ async def test_what_other_libraries_know_becomes_the_users_profile_once(memory: 
 
 def test_many_memories_are_stored_and_the_first_problem_ends_the_import(memory: SupabaseMemory, tmp_path: Path) -> None:
     records: list[Any] = [MEM0 | {"memory": f"Likes glaze {number}", "id": str(number)} for number in range(450)]
-    path = in_lines(tmp_path, *records, {"memory": 7}, MEM0 | {"memory": "Likes the last glaze"})
+    path = lines(tmp_path, *records, {"memory": 7}, MEM0 | {"memory": "Likes the last glaze"})
     with pytest.raises(InvalidInputError, match="line 451"):
         import_conversations(memory, mem0(path))
     assert len(memory.profile.read(limit=None)) == 450
