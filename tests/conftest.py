@@ -236,6 +236,12 @@ def own(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def own_address(cluster: Cluster, own: str) -> str:
+    """The address of the file's own database, where nobody else's rows and work are."""
+    return cluster.conn_string(own)
+
+
+@pytest.fixture(scope="module")
 def shared(cluster: Cluster, kept_sessions: Sessions) -> Iterator[str]:
     """The name of a database of the file's own, in which spaces are switched on."""
     name = cluster.migrated_database(spaces=True)
@@ -274,6 +280,13 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 def data_api(cluster: Cluster, database: str) -> Iterator[DataApi]:
     """The real PostgREST in front of the database."""
     with DataApi(cluster, database) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def shared_api(cluster: Cluster, shared: str) -> Iterator[DataApi]:
+    """PostgREST in front of a database of the file's own, in which spaces are switched on."""
+    with DataApi(cluster, shared) as api:
         yield api
 
 

@@ -23,12 +23,6 @@ from tests.each_case import each_case
 from tests.services.postgres import Cluster
 
 
-@pytest.fixture(scope="module")
-def busy(cluster: Cluster, own: str) -> str:
-    """A database of its own, in which there is something to do."""
-    return cluster.conn_string(own)
-
-
 def speak(conn_string: str, *threads: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id="maya") as memory:
         for thread_id in threads:
@@ -39,11 +33,11 @@ def speak(conn_string: str, *threads: str) -> None:
 
 
 @each_case("columns", [80, 40])
-def test_a_worker_has_one_living_line(busy: str, columns: int) -> None:
-    speak(busy, "one", "two")
-    with Terminal("worker", "--database-url", busy, columns=columns) as terminal:
+def test_a_worker_has_one_living_line(own_address: str, columns: int) -> None:
+    speak(own_address, "one", "two")
+    with Terminal("worker", "--database-url", own_address, columns=columns) as terminal:
         terminal.until(r"2 done · 0 due · lag 0 s")
-        speak(busy, "three")
+        speak(own_address, "three")
         terminal.until(r"3 done · 0 due")
         assert "A piece of work is done" not in terminal.text
         terminal.type("\x03")
@@ -58,19 +52,19 @@ def test_a_worker_has_one_living_line(busy: str, columns: int) -> None:
     assert terminal.lines[-1].endswith("3 done.")
 
 
-def test_the_line_follows_the_width_and_makes_place_for_the_log(busy: str, tmp_path: Path) -> None:
+def test_the_line_follows_the_width_and_makes_place_for_the_log(own_address: str, tmp_path: Path) -> None:
     (tmp_path / "telling.py").write_text(
         "import logging\n"
         "from langchain_supabase_memory import SupabaseMemory\n"
         "logging.basicConfig(format='mine: %(message)s', level=logging.INFO)\n"
-        f"memory = SupabaseMemory.from_conn_string({busy!r})\n"
+        f"memory = SupabaseMemory.from_conn_string({own_address!r})\n"
     )
     with Terminal("worker", "--app", "telling:memory", folder=tmp_path) as terminal:
         terminal.until(" calls")
         terminal.resize(24)
         terminal.until(r"0 due[^\r\n]*…", after=len(terminal.text))
         after = len(terminal.text)
-        speak(busy, "logged")
+        speak(own_address, "logged")
         terminal.until("1 done", after=after)
         shown = terminal.text[after:]
         assert max(len(line) for line in re.split(r"[\r\n]+", shown) if " · " in line) <= 24
@@ -80,9 +74,9 @@ def test_the_line_follows_the_width_and_makes_place_for_the_log(busy: str, tmp_p
         assert terminal.end() == 0
 
 
-def test_elsewhere_a_worker_writes_lines(busy: str) -> None:
-    speak(busy, "in a pipe")
-    done = piped("worker", "--database-url", busy, "--drain")
+def test_elsewhere_a_worker_writes_lines(own_address: str) -> None:
+    speak(own_address, "in a pipe")
+    done = piped("worker", "--database-url", own_address, "--drain")
     assert done.returncode == 0
     assert re.search(r"INFO +\S+: A piece of work is done outcome=done", done.stderr)
     assert "1 done" in done.stdout

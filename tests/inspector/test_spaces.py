@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
@@ -19,7 +19,6 @@ from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_screens import LIGHT
 from tests.inspector.test_security import HOSTILE, OF_SPACES, TAGS
 from tests.inspector.visiting import Person, Reader, asked_of, by_door, memory_of
-from tests.services.data_api import DataApi
 from tests.services.postgres import Cluster
 
 SPACE = "/spaces/space"
@@ -29,12 +28,6 @@ FIELDS = re.compile(r'value="[^"]*"|<textarea[^>]*>[^<]*')
 @pytest.fixture(scope="module")
 def address(cluster: Cluster, shared: str) -> str:
     return cluster.conn_string(shared)
-
-
-@pytest.fixture(scope="module")
-def shared_api(cluster: Cluster, shared: str) -> Iterator[DataApi]:
-    with DataApi(cluster, shared) as api:
-        yield api
 
 
 @pytest.fixture

@@ -33,13 +33,13 @@ from langchain_supabase_memory.operations.branch import ALONE
 from langchain_supabase_memory.types import Perspective
 from langchain_supabase_memory.values import ConversationKey
 from tests.chat_models import calls, says
-from tests.memory.test_spaces import Door, door, people, shared_api
+from tests.memory.test_spaces import Door, door, people
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.memory.space import Space
     from tests.services.postgres import Cluster
 
-__all__ = ["door", "people", "shared_api"]
+__all__ = ["door", "people"]
 
 NOWHERE = "space:00000000-0000-4000-8000-000000000000"
 

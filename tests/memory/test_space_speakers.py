@@ -27,7 +27,7 @@ from langchain_supabase_memory.errors import InvalidInputError, NotFoundError, P
 from langchain_supabase_memory.language.messages.attribution import own_words
 from tests.chat_models import says
 from tests.memory.test_shared_context import contribute, studio
-from tests.memory.test_spaces import Door, door, people, shared_api
+from tests.memory.test_spaces import Door, door, people
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.memory.space import Space
     from tests.services.postgres import Cluster
 
-__all__ = ["door", "people", "shared_api"]
+__all__ = ["door", "people"]
 
 HUGE = SummaryPolicy(characters=10**6, messages=10**6)
 

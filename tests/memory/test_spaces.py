@@ -43,12 +43,6 @@ class Door:
     of: Callable[[str], SupabaseMemory]
 
 
-@pytest.fixture(scope="module")
-def shared_api(cluster: Cluster, shared: str) -> Iterator[DataApi]:
-    with DataApi(cluster, shared) as api:
-        yield api
-
-
 @pytest.fixture(params=["server", "claims", "token"])
 def door(request: pytest.FixtureRequest, cluster: Cluster, shared: str) -> Iterator[Door]:
     with SupabaseMemory.from_conn_string(cluster.conn_string(shared)) as server:

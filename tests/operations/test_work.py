@@ -773,28 +773,22 @@ async def test_a_long_status_comes_whole(caller: Caller, user_id: str, conn_stri
     assert len(await caller(caller.service.for_user(user_id).work.status, state="dead")) == 0
 
 
-@pytest.fixture(scope="module")
-def address(cluster: Cluster, own: str) -> str:
-    """The address of a database of this file's own, where nobody else's work is."""
-    return cluster.conn_string(own)
-
-
 @pytest.fixture
-def empty(address: str) -> Iterator[SupabaseMemory]:
+def empty(own_address: str) -> Iterator[SupabaseMemory]:
     """A memory whose queue is empty."""
-    change(address, "truncate memory.conversations, memory_private.chores cascade")
-    with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
+    change(own_address, "truncate memory.conversations, memory_private.chores cascade")
+    with SupabaseMemory.from_conn_string(own_address, user_id="u") as memory:
         yield memory
 
 
-def test_the_queue_in_numbers(empty: SupabaseMemory, address: str) -> None:
+def test_the_queue_in_numbers(empty: SupabaseMemory, own_address: str) -> None:
     assert empty.work.queue() == replace(
         empty.work.queue(), depth=0, due=0, leases=0, waiting=0, dead=0, lag_seconds=0.0
     )
     assert empty.work.queue().next_seconds is None
     for number in range(5):
         empty.conversation(f"t{number}").append([HumanMessage("m")])
-    change(address, "update memory_private.work set since = now() - interval '1 hour'")
+    change(own_address, "update memory_private.work set since = now() - interval '1 hour'")
     leases = empty._services.run(claiming("u", limit=4))
     empty._services.run(work.finish(leases[0], error="TimeoutError", max_attempts=1))
     empty._services.run(work.finish(leases[1], error="TimeoutError"))
@@ -805,7 +799,7 @@ def test_the_queue_in_numbers(empty: SupabaseMemory, address: str) -> None:
     assert queue.next_seconds == 0
     empty._services.run(work.finish(empty._services.run(claiming("u"))[0]))
     assert 10 < float(empty.work.queue().next_seconds or 0) <= 30
-    now_due(address, "u")
+    now_due(own_address, "u")
     queue = empty.work.queue()
     assert (queue.due, queue.waiting) == (2, 0), "what need not wait any more does not"
 

@@ -41,12 +41,6 @@ SAID: Final[list[BaseMessage]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def elsewhere(cluster: Cluster, own: str) -> str:
-    """Another database, in which nothing is."""
-    return cluster.conn_string(own)
-
-
 def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:
     return [each.message for each in memory.conversation(thread_id).read()]
 
@@ -58,14 +52,14 @@ def same(found: list[BaseMessage], said: list[BaseMessage]) -> None:
     assert without == [message.model_copy(update={"id": None}) for message in said]
 
 
-def test_langchain_postgres(memory: SupabaseMemory, elsewhere: str) -> None:
+def test_langchain_postgres(memory: SupabaseMemory, own_address: str) -> None:
     sessions = sorted(str(uuid.uuid4()) for _ in range(2))
-    with psycopg.connect(elsewhere) as connection:
+    with psycopg.connect(own_address) as connection:
         PostgresChatMessageHistory.create_tables(connection, "chat_history")
         for session in sessions:
             PostgresChatMessageHistory("chat_history", session, sync_connection=connection).add_messages(SAID)
         connection.execute("update chat_history set created_at = '2025-03-01T12:00:00Z'")
-    receipt = import_conversations(memory, langchain_postgres(elsewhere))
+    receipt = import_conversations(memory, langchain_postgres(own_address))
     assert (receipt.conversations, receipt.stored, receipt.lost) == (2, 8, {})
     for session in sessions:
         same(stored(memory, session), SAID)
@@ -73,17 +67,17 @@ def test_langchain_postgres(memory: SupabaseMemory, elsewhere: str) -> None:
     assert {row.created_at for row in rows} == {datetime(2025, 3, 1, 12, tzinfo=UTC)}
 
     # It goes on there, and comes once more: only what is new.
-    with psycopg.connect(elsewhere) as connection:
+    with psycopg.connect(own_address) as connection:
         more = PostgresChatMessageHistory("chat_history", sessions[0], sync_connection=connection)
         more.add_messages([HumanMessage("And the price?")])
-    again = import_conversations(memory, langchain_postgres(elsewhere))
+    again = import_conversations(memory, langchain_postgres(own_address))
     assert (again.stored, again.known) == (1, 8)
     assert stored(memory, sessions[0])[-1].text == "And the price?"
 
 
-def test_langchain_community(memory: SupabaseMemory, elsewhere: str, tmp_path: Path) -> None:
+def test_langchain_community(memory: SupabaseMemory, own_address: str, tmp_path: Path) -> None:
     for number, address in enumerate(
-        (f"sqlite:///{tmp_path / 'chat.db'}", elsewhere.replace("postgresql:", "postgresql+psycopg:"))
+        (f"sqlite:///{tmp_path / 'chat.db'}", own_address.replace("postgresql:", "postgresql+psycopg:"))
     ):
         session = f"session-{number}"
         history = SQLChatMessageHistory(session, connection=address)
@@ -309,15 +303,20 @@ def test_a_saver_is_listed_by_pages(
 
 @pytest.mark.parametrize("read", [langchain_postgres, langchain_sql, openai_agents])
 def test_a_database_without_the_table_is_named(
-    memory: SupabaseMemory, elsewhere: str, tmp_path: Path, read: Callable[..., Any]
+    memory: SupabaseMemory, own_address: str, tmp_path: Path, read: Callable[..., Any]
 ) -> None:
     (tmp_path / "empty.db").touch()
-    for address in (elsewhere, str(tmp_path / "empty.db"), str(tmp_path / "missing.db"), "postgresql://127.0.0.1:1/x"):
+    for address in (
+        own_address,
+        str(tmp_path / "empty.db"),
+        str(tmp_path / "missing.db"),
+        "postgresql://127.0.0.1:1/x",
+    ):
         with pytest.raises(InvalidInputError) as raised:
             import_conversations(memory, read(address, table="nothing_here"))
         assert raised.value.hint
     with pytest.raises(InvalidInputError, match="not a valid table name"):
-        import_conversations(memory, read(elsewhere, table="x; drop table y"))
+        import_conversations(memory, read(own_address, table="x; drop table y"))
 
 
 def test_a_row_that_is_no_message_is_named(memory: SupabaseMemory, tmp_path: Path) -> None:

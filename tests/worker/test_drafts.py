@@ -37,26 +37,20 @@ POLICIES: Final[dict[str, Any]] = {
 WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, debounce_seconds=0.0, poll_seconds=0.1, grace_seconds=0.0)
 
 
-@pytest.fixture(scope="module")
-def address(cluster: Cluster, own: str) -> str:
-    """A database where nobody else's work is."""
-    return cluster.conn_string(own)
-
-
 @pytest.fixture
-def empty(address: str) -> str:
-    execute(address, "truncate memory.conversations cascade")
-    return address
+def empty(own_address: str) -> str:
+    execute(own_address, "truncate memory.conversations cascade")
+    return own_address
 
 
 @pytest.fixture(scope="module")
-def url(cluster: Cluster, address: str) -> Iterator[str]:
-    with DataApi(cluster, address.rpartition("/")[2]) as api:
+def url(cluster: Cluster, own_address: str) -> Iterator[str]:
+    with DataApi(cluster, own_address.rpartition("/")[2]) as api:
         yield api.url
 
 
-def drafts(address: str) -> int:
-    return int(execute(address, "select count(*) from memory_private.drafts")[0][0])
+def drafts(own_address: str) -> int:
+    return int(execute(own_address, "select count(*) from memory_private.drafts")[0][0])
 
 
 # --- With real workers

@@ -39,12 +39,6 @@ on conflict do nothing
 """
 
 
-@pytest.fixture(scope="module")
-def address(cluster: Cluster, own: str) -> str:
-    """The address of a database where nobody else's work is."""
-    return cluster.conn_string(own)
-
-
 SPACES: Final = """
 insert into memory.spaces (user_id, name, created_by)
 select 'space:00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'Space ' || n, 'rich' from generate_series(1, %s) n
@@ -55,10 +49,10 @@ insert into memory.conversations (user_id, thread_id, next_sequence) select s.us
 
 
 @pytest.fixture
-def memory(address: str) -> Iterator[SupabaseMemory]:
+def memory(own_address: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database that is empty."""
-    execute(address, "truncate memory.conversations, memory_private.owners cascade")
-    with SupabaseMemory.from_conn_string(address) as memory:
+    execute(own_address, "truncate memory.conversations, memory_private.owners cascade")
+    with SupabaseMemory.from_conn_string(own_address) as memory:
         yield memory
 
 
@@ -75,8 +69,8 @@ def say(memory: SupabaseMemory, user_id: str, thread_id: str = "t") -> None:
     memory.for_user(user_id).conversation(thread_id).append([HumanMessage("m")])
 
 
-def due(address: str) -> int:
-    ((count,),) = execute(address, "select count(*) from memory_private.work where run_after <= clock_timestamp()")
+def due(own_address: str) -> int:
+    ((count,),) = execute(own_address, "select count(*) from memory_private.work where run_after <= clock_timestamp()")
     return int(count)
 
 
@@ -100,17 +94,17 @@ def busy(*tasks: Callable[[], None]) -> Iterator[threading.Event]:
 
 
 def test_a_backlog_of_four_hundred_does_not_come_before_another_owners_one(
-    memory: SupabaseMemory, address: str
+    memory: SupabaseMemory, own_address: str
 ) -> None:
-    execute(address, FLOOD, 400)
-    execute(address, MARK)
+    execute(own_address, FLOOD, 400)
+    execute(own_address, MARK)
     say(memory, "honest")
     assert sorted(owners(claimed(memory, limit=2))) == ["flood", "honest"]
 
 
-def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemory, address: str) -> None:
-    execute(address, FLOOD, 20)
-    execute(address, MARK)
+def test_requests_move_a_conversation_only_within_its_owner(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, FLOOD, 20)
+    execute(own_address, MARK)
     say(memory, "honest")
     for number in range(1, 11):
         assert memory.for_user("flood").conversation(f"t{number}").summaries.request(priority=9)
@@ -131,11 +125,11 @@ def test_a_request_is_taken_before_it_has_settled_but_not_before_others(memory: 
     assert owners(settled()) == ["asking"]
 
 
-def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMemory, address: str) -> None:
-    execute(address, OWNERS, 100)
+def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, OWNERS, 100)
     for thread in ("u", "v"):
-        execute(address, OWNERS.replace("'t', 1", f"'{thread}', 1"), 100)
-    execute(address, MARK)
+        execute(own_address, OWNERS.replace("'t', 1", f"'{thread}', 1"), 100)
+    execute(own_address, MARK)
     rounds = [owners(claimed(memory, limit=20, slots=20)) for _ in range(15)]
     for number in range(3):
         seen = [user for each in rounds[5 * number : 5 * number + 5] for user in each]
@@ -143,18 +137,18 @@ def test_each_of_many_owners_gets_one_before_anybody_gets_two(memory: SupabaseMe
     assert claimed(memory) == []
 
 
-def test_a_batch_goes_round_too(memory: SupabaseMemory, address: str) -> None:
-    execute(address, FLOOD, 50)
-    execute(address, OWNERS, 3)
-    execute(address, MARK)
+def test_a_batch_goes_round_too(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, FLOOD, 50)
+    execute(own_address, OWNERS, 3)
+    execute(own_address, MARK)
     found = owners(claimed(memory, limit=10, slots=None))
     assert Counter(found[:4]) == Counter({"flood": 1, "user 1": 1, "user 2": 1, "user 3": 1})
     assert found[4:] == ["flood"] * 6, "and what is left is for who has more"
 
 
-def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory, address: str) -> None:
-    execute(address, FLOOD, 50)
-    execute(address, MARK)
+def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, FLOOD, 50)
+    execute(own_address, MARK)
     assert owners(claimed(memory)) == ["flood"] * 4, "nobody waits: all of them"
     for thread_id in ("a", "b", "c"):
         say(memory, "honest", thread_id)
@@ -166,16 +160,16 @@ def test_an_owner_has_half_of_the_slots_while_others_wait(memory: SupabaseMemory
     assert owners(claimed(memory, limit=3, held={"flood": 1})) == ["flood"] * 3
 
 
-def test_a_worker_with_one_slot_serves_all_in_turn(memory: SupabaseMemory, address: str) -> None:
-    execute(address, FLOOD, 10)
-    execute(address, OWNERS, 2)
-    execute(address, MARK)
+def test_a_worker_with_one_slot_serves_all_in_turn(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, FLOOD, 10)
+    execute(own_address, OWNERS, 2)
+    execute(own_address, MARK)
     found = [owners(claimed(memory, limit=1, slots=1)) for _ in range(6)]
     assert sorted(found[:3]) == [["flood"], ["user 1"], ["user 2"]]
     assert found[3:] == [["flood"]] * 3
 
 
-def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, address: str) -> None:
+def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, own_address: str) -> None:
     """A flood of fresh conversations makes its owner's turn no earlier."""
     for name in ("flood", "a", "b"):
         say(memory, name)
@@ -186,10 +180,12 @@ def test_what_came_later_is_not_before_who_waits(memory: SupabaseMemory, address
     assert owners(claimed(memory, limit=1)) == ["b"]
 
 
-def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: SupabaseMemory, address: str) -> None:
+def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(
+    memory: SupabaseMemory, own_address: str
+) -> None:
     """Counted in claims and not in seconds: of one slot, so that each claim is one chance."""
-    execute(address, FLOOD, 400)
-    execute(address, MARK)
+    execute(own_address, FLOOD, 400)
+    execute(own_address, MARK)
     waited: list[int] = []
     served: Counter[str] = Counter()
 
@@ -217,21 +213,21 @@ def test_under_a_flood_without_pause_an_honest_owner_waits_a_few_claims(memory: 
     assert served["flood"] >= 10, "it gets its turns, too"
 
 
-def test_one_owner_whose_turn_is_locked_keeps_nobody_waiting(memory: SupabaseMemory, address: str) -> None:
-    execute(address, FLOOD, 10)
-    execute(address, OWNERS, 1)
-    execute(address, MARK)
-    with psycopg.connect(address) as other:
+def test_one_owner_whose_turn_is_locked_keeps_nobody_waiting(memory: SupabaseMemory, own_address: str) -> None:
+    execute(own_address, FLOOD, 10)
+    execute(own_address, OWNERS, 1)
+    execute(own_address, MARK)
+    with psycopg.connect(own_address) as other:
         other.execute("select 1 from memory_private.owners where user_id = 'flood' for update")
         # A claim that waits for it would never be answered.
         assert owners(claimed(memory, limit=3)) == ["user 1", "flood", "flood"]
 
 
-def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemory, address: str) -> None:
+def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemory, own_address: str) -> None:
     """The claim has seen that nothing is left, and writes that down; the append comes after it."""
     say(memory, "u", "a")
     batch = json.dumps([to_row(HumanMessage("m", id="m"))])
-    with psycopg.connect(address) as worker, psycopg.connect(address) as talker, ThreadPoolExecutor(1) as aside:
+    with psycopg.connect(own_address) as worker, psycopg.connect(own_address) as talker, ThreadPoolExecutor(1) as aside:
         talker.execute("select public.memory_append('b', %s, 'u')", [batch])  # open: not to be seen
         row = worker.execute("select public.memory_worker_claim('w', 4, 60, 0)").fetchone()
         assert row is not None
@@ -245,12 +241,12 @@ def test_what_is_appended_while_a_claim_is_open_is_not_lost(memory: SupabaseMemo
 
 
 def test_a_transaction_that_appends_to_several_conversations_blocks_no_other(
-    memory: SupabaseMemory, address: str
+    memory: SupabaseMemory, own_address: str
 ) -> None:
     """Two that meet in one conversation wait for each other in one order: who waits for it holds no turn."""
     batch = json.dumps([to_row(HumanMessage("m", id="m"))])
     append = "select public.memory_append(%s, %s, 'u')"
-    with psycopg.connect(address) as one, psycopg.connect(address) as other, ThreadPoolExecutor(1) as aside:
+    with psycopg.connect(own_address) as one, psycopg.connect(own_address) as other, ThreadPoolExecutor(1) as aside:
         one.execute(append.encode(), ["a", batch])
         other.execute(append.encode(), ["b", batch])
         waiting = aside.submit(one.execute, append.encode(), ["b", batch])
@@ -261,7 +257,7 @@ def test_a_transaction_that_appends_to_several_conversations_blocks_no_other(
     assert len(claimed(memory)) == 2
 
 
-def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, address: str) -> None:
+def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, own_address: str) -> None:
     """Appends, claims, finishes, failures, heartbeats, releases, revivals and deletions of six owners at once."""
     finished: Counter[str] = Counter()
     users = [f"u{number}" for number in range(6)]
@@ -295,17 +291,17 @@ def test_nothing_deadlocks_and_nothing_sleeps_on(memory: SupabaseMemory, address
     assert finished["done"] > 20
     assert finished["lost"] == 0
     found = "select deadlocks from pg_stat_database where datname = current_database()"
-    assert execute(address, found) == [(0,)], "nor is one hidden by trying again"
+    assert execute(own_address, found) == [(0,)], "nor is one hidden by trying again"
     memory._services.run(work.retry(None))
     time.sleep(0.1)
     for _ in range(200):
         leases = claimed(memory, limit=20, slots=None)
         for lease in leases:
             memory._services.run(work.finish(lease))
-        if not leases and due(address) == 0:
+        if not leases and due(own_address) == 0:
             break
-    assert execute(address, "select user_id, run_after::text, lease_token from memory_private.work") == []
-    assert execute(address, "select user_id from memory_private.owners") == []
+    assert execute(own_address, "select user_id, run_after::text, lease_token from memory_private.work") == []
+    assert execute(own_address, "select user_id from memory_private.owners") == []
 
 
 def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: SupabaseMemory) -> None:
@@ -319,20 +315,20 @@ def test_what_waits_or_leased_comes_again_when_its_time_has_come(memory: Supabas
     assert sorted(lease.key.thread_id for lease in claimed(memory)) == ["fails", "is lost"]
 
 
-def test_an_owner_who_was_forgotten_leaves_no_name(memory: SupabaseMemory, address: str) -> None:
+def test_an_owner_who_was_forgotten_leaves_no_name(memory: SupabaseMemory, own_address: str) -> None:
     for thread_id in ("a", "b", "c"):
         say(memory, "u", thread_id)
-    assert execute(address, "select user_id from memory_private.owners") == [("u",)]
+    assert execute(own_address, "select user_id from memory_private.owners") == [("u",)]
     memory.for_user("u").conversation("a").forget()
-    assert execute(address, "select user_id from memory_private.owners") == [("u",)]
+    assert execute(own_address, "select user_id from memory_private.owners") == [("u",)]
     memory.for_user("u").forget_user()
-    assert execute(address, "select user_id from memory_private.owners") == []
+    assert execute(own_address, "select user_id from memory_private.owners") == []
 
 
-def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, address: str) -> None:
+def test_an_owner_whose_turn_was_lost_gets_it_back(memory: SupabaseMemory, own_address: str) -> None:
     """As after a restore without triggers: what is due can always be derived."""
     say(memory, "u")
-    execute(address, "delete from memory_private.owners")
+    execute(own_address, "delete from memory_private.owners")
     assert claimed(memory) == []
     memory._services.run(work.reconcile())
     assert owners(claimed(memory)) == ["u"]
@@ -352,17 +348,17 @@ def crowd(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.
     name = cluster.migrated_database()
     for table in ("memory_private.work", "memory_private.owners", "memory.conversations"):
         cluster.leave_unvacuumed(name, table)
-    address = cluster.conn_string(name)
-    execute(address, FLOOD, 10_000)
-    execute(address, OWNERS, 1_000)
-    execute(address, MARK)
+    own_address = cluster.conn_string(name)
+    execute(own_address, FLOOD, 10_000)
+    execute(own_address, OWNERS, 1_000)
+    execute(own_address, MARK)
     later = "run_after = clock_timestamp() + interval '1 hour'"
-    execute(address, f"update memory_private.work set {later}, priority = (random() * 60000 - 30000)::integer"
+    execute(own_address, f"update memory_private.work set {later}, priority = (random() * 60000 - 30000)::integer"
                      " where user_id = 'flood' and random() < 0.9")  # fmt: skip
-    execute(address, f"update memory_private.work set {later} where user_id <> 'flood' and user_id like '%5'")
+    execute(own_address, f"update memory_private.work set {later} where user_id <> 'flood' and user_id like '%5'")
     if request.param == "analyzed":
         cluster.execute("analyze", database=name)
-    with psycopg.connect(address, autocommit=True) as connection:
+    with psycopg.connect(own_address, autocommit=True) as connection:
         yield connection
 
 
