@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -51,6 +52,21 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 def talk(memory: SupabaseMemory, turns: int = 6) -> None:
     for turn in range(turns):
         memory.conversation("t").add_turn(f"Stored question {turn}: " + "colors and " * 12, f"Stored answer {turn}")
+
+
+@contextmanager
+def summarizing(conn_string: str, user_id: str, model: Any) -> Iterator[SupabaseMemory]:
+    """A memory with turns enough that the next one has them summarized by the model."""
+    policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
+    with SupabaseMemory.from_conn_string(
+        conn_string,
+        user_id=user_id,
+        budget=ContextBudget(characters=600),
+        config=MemoryConfig(policy=policy),
+        model=model,
+    ) as memory:
+        talk(memory)
+        yield memory
 
 
 def answering(key: str) -> Any:
@@ -196,15 +212,7 @@ WRITERS: dict[str, Callable[[], Any]] = {
 async def test_a_summary_that_is_written_within_a_run_is_in_no_stream(
     conn_string: str, user_id: str, color: str, writer: str
 ) -> None:
-    policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
-    with SupabaseMemory.from_conn_string(
-        conn_string,
-        user_id=user_id,
-        budget=ContextBudget(characters=600),
-        config=MemoryConfig(policy=policy),
-        model=WRITERS[writer](),
-    ) as memory:
-        talk(memory)
+    with summarizing(conn_string, user_id, WRITERS[writer]()) as memory:
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
         streamed = await parts(made, color, subgraphs=True, stream_mode=["messages", "updates", "custom"])
         assert memory.conversation("t").summaries.list()[-1].content == OURS
@@ -214,15 +222,7 @@ async def test_a_summary_that_is_written_within_a_run_is_in_no_stream(
 
 @pytest.mark.parametrize("writer", WRITERS)
 async def test_events_have_no_tokens_of_a_summary(conn_string: str, user_id: str, writer: str) -> None:
-    policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
-    with SupabaseMemory.from_conn_string(
-        conn_string,
-        user_id=user_id,
-        budget=ContextBudget(characters=600),
-        config=MemoryConfig(policy=policy),
-        model=WRITERS[writer](),
-    ) as memory:
-        talk(memory)
+    with summarizing(conn_string, user_id, WRITERS[writer]()) as memory:
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
         given = {"messages": [HumanMessage("What next?")]}
         events = [each async for each in made.astream_events(given, config(), version="v2")]
@@ -257,15 +257,7 @@ async def test_a_handler_of_the_application_counts_calls_and_gets_no_tokens(
     conn_string: str, user_id: str, color: str
 ) -> None:
     writer = Streaming(script=lambda _: OURS, streaming=True)
-    policy = SummaryPolicy(messages=4, keep_messages=2, min_quality=None)
-    with SupabaseMemory.from_conn_string(
-        conn_string,
-        user_id=user_id,
-        budget=ContextBudget(characters=600),
-        config=MemoryConfig(policy=policy),
-        model=writer,
-    ) as memory:
-        talk(memory)
+    with summarizing(conn_string, user_id, writer) as memory:
         made = graph(memory, SupabaseSummarizationNode, "summarized_messages")
         handler = Tokens()
         given, settings = {"messages": [HumanMessage("What next?")]}, config(callbacks=[handler])
