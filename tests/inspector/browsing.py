@@ -130,6 +130,16 @@ def faint(page: Page) -> list[tuple[str, float]]:
     return [(name, round(value, 2)) for name, value, least in measured if value < least]
 
 
+def unnamed(page: Page) -> list[str]:
+    """The links, buttons and fields that a screen reader has no name for."""
+    elements = page.locator("a:visible, button:visible, input:visible, select:visible, textarea:visible").all()
+    return [
+        element.evaluate("e => e.outerHTML")
+        for element in elements
+        if element.get_attribute("aria-hidden") != "true" and not element.aria_snapshot().strip("- ").partition(" ")[2]
+    ]
+
+
 def _contrast(*colors: str) -> float:
     lighter, darker = sorted((_luminance(color) for color in colors), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
