@@ -1,4 +1,4 @@
-"""Chat models with scripted answers, which record their prompts."""
+"""Chat models with scripted answers, which record their prompts; and what a graph is run with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
 from pydantic import Field
@@ -83,3 +83,13 @@ def look_up(word: str = "") -> str:
 def calls(name: str, **arguments: Any) -> AIMessage:
     """Return an answer that calls a tool."""
     return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": f"call_{name}_{len(arguments)}"}])
+
+
+def asks(text: str) -> Any:
+    """What a person asks of a graph."""
+    return {"messages": [HumanMessage(text)]}
+
+
+def config(thread_id: str = "t", **configurable: Any) -> Any:
+    """The settings of a run in a conversation."""
+    return {"configurable": {"thread_id": thread_id, **configurable}}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langchain_supabase_memory import MemoryConfig, SupabaseMemory
-from tests.chat_models import ScriptedModel
-from tests.operations.test_branches import Subject, asks, config, texts
+from tests.chat_models import ScriptedModel, asks, config
+from tests.operations.test_branches import Subject, texts
 from tests.services.savers import either
 
 if TYPE_CHECKING:

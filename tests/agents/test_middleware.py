@@ -25,13 +25,9 @@ from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError, UnavailableError
 from langchain_supabase_memory.memory.services import DefaultUser
 from langchain_supabase_memory.models import SupabaseSummarizer
-from tests.chat_models import ScriptedModel, calls, look_up, says
+from tests.chat_models import ScriptedModel, asks, calls, config, look_up, says
 
 SECRET = "canary-7431"
-
-
-def config(thread_id: str = "t", **configurable: Any) -> Any:
-    return {"configurable": {"thread_id": thread_id, **configurable}}
 
 
 def said(memory: SupabaseMemory, thread_id: str = "t") -> list[str]:
@@ -61,10 +57,6 @@ def make(request: pytest.FixtureRequest, memory: SupabaseMemory) -> Callable[...
         return Agent(create_agent(chat, list(tools), middleware=middleware, checkpointer=saver), request.param)
 
     return make
-
-
-def asks(text: str) -> Any:
-    return {"messages": [HumanMessage(text)]}
 
 
 async def test_a_turn_with_tools_is_stored_once_and_in_order(memory: SupabaseMemory, make: Any) -> None:

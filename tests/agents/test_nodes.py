@@ -22,7 +22,7 @@ from langchain_supabase_memory import (
 )
 from langchain_supabase_memory.agents.nodes import REMOVE_ALL
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, UnavailableError
-from tests.chat_models import question
+from tests.chat_models import config, question
 
 BUDGET = ContextBudget(characters=2500)
 
@@ -44,10 +44,6 @@ class Bounded(MessagesState):
 class Loaded(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     context_messages: list[AnyMessage]
-
-
-def config(thread_id: str = "t") -> Any:
-    return {"configurable": {"thread_id": thread_id}}
 
 
 def answering(key: str, shown: list[list[BaseMessage]]) -> Any:

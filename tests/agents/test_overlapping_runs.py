@@ -28,8 +28,8 @@ from langchain_supabase_memory import (
     SupabaseSummarizationNode,
 )
 from langchain_supabase_memory.errors import InvalidInputError
-from tests.chat_models import ScriptedModel, calls, look_up, question, says
-from tests.operations.test_branches import Subject, asks, config, texts
+from tests.chat_models import ScriptedModel, asks, calls, config, look_up, question, says
+from tests.operations.test_branches import Subject, texts
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async"]
 ALL_WAYS = [*WAYS, "load-sync", "load-async"]

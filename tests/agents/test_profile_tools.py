@@ -18,7 +18,7 @@ from langchain_supabase_memory import SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages.invisible import is_invisible
 from langchain_supabase_memory.tools import get_profile_tool, remember_tool
-from tests.chat_models import calls, says
+from tests.chat_models import calls, config, says
 from tests.conftest import Caller
 from tests.services.data_api import token
 
@@ -28,10 +28,6 @@ _ADD = """
 select memory_private.add_profile_items(c, %s, 'model') from memory.conversations c
 where c.user_id = %s and c.thread_id = %s
 """
-
-
-def config(thread_id: str = "t") -> Any:
-    return {"configurable": {"thread_id": thread_id}}
 
 
 async def run(color: str, graph: Any, given: Any, thread_id: str = "t") -> Any:

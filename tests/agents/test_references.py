@@ -27,7 +27,7 @@ from langchain_supabase_memory import (
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
 from langchain_supabase_memory.tools import get_turn_tool
 from langchain_supabase_memory.worker import cleanup
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, asks, calls, config, says
 
 
 @pytest.fixture
@@ -36,10 +36,6 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
         for number, food in enumerate(("adobo", "sinigang", "kare-kare"), 1):
             memory.conversation("t").add_turn(f"How do I cook {food}?", f"Recipe {number} of {food}")
         yield memory
-
-
-def config(thread_id: str = "t") -> Any:
-    return {"configurable": {"thread_id": thread_id}}
 
 
 class Reply(BaseModel):
@@ -102,10 +98,6 @@ async def test_a_tool_that_returns_directly_completes_a_turn(memory: SupabaseMem
         conversation = memory.conversation("direct")
         assert [each.ai_response for each in conversation.turns.list()] == ["12 pesos"] * number
         assert len(conversation.read(last=99)) == len(result["messages"]) == 3 * number
-
-
-def asks(text: str) -> Any:
-    return {"messages": [HumanMessage(text)]}
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

@@ -47,7 +47,7 @@ from langchain_supabase_memory.language.messages.blocks import NO_RESULT
 from langchain_supabase_memory.operations.rollout.stages import STAGES, is_in_share, stage_of
 from langchain_supabase_memory.telemetry import Metrics
 from langchain_supabase_memory.types import Comparison, ConversationKey, Rollout, RolloutReport
-from tests.chat_models import ScriptedModel, calls, look_up, says
+from tests.chat_models import ScriptedModel, asks, calls, look_up, says
 from tests.conftest import Caller
 from tests.context.test_context_fit import as_request, conversations, turns_under_way, violations
 from tests.services.data_api import token
@@ -66,10 +66,6 @@ def memory(conn_string: str, user_id: str) -> Iterator[SupabaseMemory]:
 
 def config(memory: SupabaseMemory, thread_id: str = "t") -> Any:
     return {"configurable": {"thread_id": thread_id, "agent_id": memory.agent_id}}
-
-
-def asks(text: str) -> Any:
-    return {"messages": [HumanMessage(text)]}
 
 
 @dataclass

@@ -13,7 +13,8 @@ from langchain_core.messages import RemoveMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.transfer import export_conversations
-from tests.operations.test_branches import Story, Subject, config, texts
+from tests.chat_models import config
+from tests.operations.test_branches import Story, Subject, texts
 from tests.run_process import Setup, overlapping
 from tests.services.savers import either, saver
 

@@ -37,7 +37,7 @@ from langchain_supabase_memory.tools import (
     recall_context_tool,
     search_conversation_history_tool,
 )
-from tests.chat_models import ScriptedModel, calls, says
+from tests.chat_models import ScriptedModel, calls, config, says
 from tests.conftest import Caller
 from tests.context.test_context_board import new, write
 from tests.services.data_api import token
@@ -56,10 +56,6 @@ COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
 def tools(memory: SupabaseMemory, **bound: Any) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in SupabaseMemoryToolkit(memory, **bound).get_tools()}
-
-
-def config(thread_id: str = "t", **configurable: Any) -> Any:
-    return {"configurable": {"thread_id": thread_id, **configurable}}
 
 
 async def ask(color: str, tool: BaseTool, **arguments: Any) -> str:

@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 from langchain_supabase_memory.agents.run.load import EVENT
 from langchain_supabase_memory.language.messages import chaining
+from tests.chat_models import asks, config
 from tests.services.responses_api import ResponsesApi
 
 
@@ -44,14 +45,6 @@ def chat(api: ResponsesApi, **named: Any) -> ChatOpenAI:
 
 def sent(request: dict[str, Any]) -> str:
     return str(request["input"])
-
-
-def config(thread_id: str = "t", **configurable: Any) -> Any:
-    return {"configurable": {"thread_id": thread_id, **configurable}}
-
-
-def asks(text: str) -> Any:
-    return {"messages": [HumanMessage(text)]}
 
 
 @pytest.mark.parametrize("saver", [True, False], ids=["checkpointer", "memory alone"])

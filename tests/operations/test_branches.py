@@ -41,20 +41,12 @@ from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.language.messages import content, fence
 from langchain_supabase_memory.language.messages.codec import to_row
 from tests.agents.test_middleware import Broken
-from tests.chat_models import ScriptedModel, calls, look_up, question, says
+from tests.chat_models import ScriptedModel, asks, calls, config, look_up, question, says
 from tests.conftest import Caller
 from tests.recount import assert_counted
 from tests.services.data_api import token
 
 WAYS = ["middleware-sync", "middleware-async", "nodes-sync", "nodes-async", "load-sync", "load-async"]
-
-
-def config(**named: Any) -> Any:
-    return {"configurable": {"thread_id": "t", **named}}
-
-
-def asks(text: str) -> Any:
-    return {"messages": [HumanMessage(text)]}
 
 
 def texts(messages: Sequence[BaseMessage]) -> list[str]:

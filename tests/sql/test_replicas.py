@@ -35,11 +35,12 @@ from langchain_supabase_memory.language.extractive import ExtractiveSummarizer
 from langchain_supabase_memory.long_term.store import SupabaseStore
 from langchain_supabase_memory.settings import NO_RETRY
 from langchain_supabase_memory.values import Receipt
+from tests.chat_models import asks, config
 from tests.embedders import WordEmbedder
 from tests.examining import findings_by_name
 from tests.inspector.visiting import Person
 from tests.memory_keywords import memory_keywords
-from tests.operations.test_branches import Subject, asks, config, texts
+from tests.operations.test_branches import Subject, texts
 from tests.services.data_api import DataApi, token
 from tests.services.postgres import Cluster
 from tests.services.replica import Replica, replica_of
