@@ -46,6 +46,13 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> tuple[int
     return result.exit_code, result.output
 
 
+def succeeded(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What a command says that succeeds."""
+    code, output = run(*arguments, environment=environment)
+    assert code == 0, output
+    return output
+
+
 def refused(*arguments: str, environment: dict[str, str] | None = None) -> str:
     """What the command line says to something that it does not do, in one line; it is no traceback."""
     code, output = run(*arguments, environment=environment)

@@ -41,7 +41,7 @@ from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.testing import prompt_view, transcript
 from langchain_supabase_memory.testing.quoting_model import OfflineQuotingModel
 from langchain_supabase_memory.worker import WorkerPolicy
-from tests.cli.running import PROGRAM, piped, refused, run, surroundings
+from tests.cli.running import PROGRAM, piped, refused, run, succeeded, surroundings
 from tests.services.postgres import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -159,8 +159,7 @@ def test_what_is_typed_goes_before_the_environment(conn_string: str) -> None:
 
 
 def test_sql_prints_everything_and_writes_files_once(tmp_path: Path) -> None:
-    code, output = run("sql")
-    assert code == 0
+    output = succeeded("sql")
     for piece in (
         "create table memory.conversations",
         "function public.memory_append",
@@ -439,17 +438,15 @@ def test_a_worker_does_what_is_due_and_says_so(conn_string: str, user_id: str, m
         assert "due" in run("status", *caller, *mine)[1]
         assert run("worker", *caller, "--drain", "--user", f"not {user_id}")[0] == 0
         assert memory.conversation("canary-31 [bold]trip").board.read().is_empty, "it works for somebody else"
-        code, output = run("worker", *caller, "--drain", "--metrics-port", "0", "--archive-after", "1000")
-        assert code == 0
+        output = succeeded("worker", *caller, "--drain", "--metrics-port", "0", "--archive-after", "1000")
         assert " chunks; " in output
         row = memory.conversation("canary-31 [bold]trip").work.status()
         assert row is not None
         assert (row.state, row.indexed_through, row.board_through) == ("idle", 11, 11)
         assert memory.conversation("canary-31 [bold]trip").board.read().model == "extractive"
-    code, output = run("status", *caller, *mine)
-    assert code == 0
+    output = succeeded("status", *caller, *mine)
     assert "canary-31 [bold]trip" in output
-    code, output = run("status", *caller, *mine, "--json")
+    output = succeeded("status", *caller, *mine, "--json")
     (found,) = json.loads(output)["conversations"]
     assert found["board_through"] == 11
     assert run("status", *caller, *mine, "--state", "dead")[1].count(user_id) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.cli.running import Terminal, piped, refused, run, surroundings
+from tests.cli.running import Terminal, piped, refused, run, succeeded, surroundings
 from tests.services.postgres import Cluster
 
 
@@ -41,8 +41,7 @@ def test_the_exit_code_is_1_if_a_finding_is_red(cluster: Cluster, fresh: str) ->
 
 
 def test_a_program_reads_json(fresh: str) -> None:
-    code, output = run("doctor", "--database-url", fresh, "--json")
-    assert code == 0
+    output = succeeded("doctor", "--database-url", fresh, "--json")
     findings = json.loads(output)
     assert {"name": "dead work", "state": "green", "text": "No work was given up.", "next_action": None} in findings
     assert all(set(each) == {"name", "state", "text", "next_action"} for each in findings)

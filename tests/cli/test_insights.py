@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.operations.advice import FEWEST
-from tests.cli.running import run
+from tests.cli.running import succeeded
 
 
 def test_days_and_counts(conn_string: str, user_id: str) -> None:
@@ -16,16 +16,14 @@ def test_days_and_counts(conn_string: str, user_id: str) -> None:
         memory.conversation("t").append("The kiln cracked.")
         memory.usage.update()
     given = ("insights", "--database-url", conn_string)
-    code, output = run(*given, "--user", user_id)
-    assert code == 0, output
+    output = succeeded(*given, "--user", user_id)
     assert "default: 1 turn, 0 tokens sent" in output
-    code, output = run(*given, "--user", user_id, "--json")
+    output = succeeded(*given, "--user", user_id, "--json")
     assert json.loads(output)["days"][0]["messages"] == 1
-    code, output = run(*given)
-    assert code == 0, output
-    code, output = run(*given, "--json")
+    succeeded(*given)
+    output = succeeded(*given, "--json")
     assert json.loads(output)["k"] == 5
-    code, output = run(*given, "--user", "nobody here")
+    output = succeeded(*given, "--user", "nobody here")
     assert "Nothing is counted" in output
 
 
@@ -36,7 +34,6 @@ def test_advice_has_its_setting_on_a_line_of_its_own(conn_string: str, user_id: 
             asked = HumanMessage(f"Question {number}")
             talk.append([asked, AIMessage("I do not know.")], pack=talk.context(asked, recall="agent"))
         memory.usage.update()
-    code, output = run("insights", "--database-url", conn_string, "--user", user_id)
-    assert code == 0, output
+    output = succeeded("insights", "--database-url", conn_string, "--user", user_id)
     assert [line for line in output.splitlines() if line.startswith("  ")] == ["  config=MemoryConfig(recall='user')"]
     assert "\\u" not in output

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.operations.profile import Purpose
-from tests.cli.running import NOWHERE, refused, run
+from tests.cli.running import NOWHERE, refused, succeeded
 
 
 @pytest.fixture
@@ -20,9 +20,7 @@ def given(conn_string: str, user_id: str) -> tuple[str, ...]:
 
 
 def ok(*arguments: str) -> str:
-    code, output = run("profile", *arguments)
-    assert code == 0, output
-    return output.strip()
+    return succeeded("profile", *arguments).strip()
 
 
 def listed(given: tuple[str, ...], *more: str) -> list[str]:

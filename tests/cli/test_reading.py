@@ -21,7 +21,7 @@ from langchain_supabase_memory.cli import message_pages
 from langchain_supabase_memory.cli.application import COMMANDS
 from langchain_supabase_memory.cli.highlight import Highlighter
 from langchain_supabase_memory.language.messages.invisible import is_invisible, legible
-from tests.cli.running import PROGRAM, Terminal, piped, refused, run, surroundings
+from tests.cli.running import PROGRAM, Terminal, piped, refused, run, succeeded, surroundings
 
 DAY = datetime(2026, 10, 5, 12, tzinfo=UTC)
 FAMILY = "👨‍👩‍👧"
@@ -58,8 +58,7 @@ def studio(conn_string: str, user_id: str, caller: tuple[str, str]) -> tuple[str
 
 
 def test_the_newest_turns_are_shown_under_their_dates(studio: tuple[str, ...], user_id: str) -> None:
-    code, said = run("show", *studio, environment={"TZ": "UTC"})
-    assert code == 0
+    said = succeeded("show", *studio, environment={"TZ": "UTC"})
     assert said.startswith("Question 0: my kiln shows E-0.\n")
     assert f"my studio, of the user {user_id} with the agent default" in said
     assert "100 messages; " in said
@@ -94,8 +93,7 @@ def test_signals_narrow_a_list_and_stand_at_their_messages(
 
 def test_what_is_shown_can_be_chosen(studio: tuple[str, ...]) -> None:
     def numbers(*options: str) -> tuple[list[int], str]:
-        code, said = run("show", *studio, *options)
-        assert code == 0, said
+        said = succeeded("show", *studio, *options)
         return [int(line.rpartition("[")[2][:-1]) for line in said.splitlines() if line.endswith("]") and "  [" in line
                 and not line.startswith(" ")], said  # fmt: skip
 
@@ -337,8 +335,7 @@ def test_the_next_prompt_is_shown_part_by_part(studio: tuple[str, ...], conn_str
         asked = HumanMessage("And now?")
         budget = ContextBudget(tokens=400)
         conversation.append([asked, AIMessage("Well.")], pack=conversation.context(asked, budget=budget))
-        code, said = run("context", *studio, "--question", "What of E-3?")
-        assert code == 0
+        said = succeeded("context", *studio, "--question", "What of E-3?")
         assert "Budget of 400 tokens: " in said, "that of the newest prompt"
         titles = [
             line.partition("  ")[0] for line in said.splitlines() if re.search(r"characters?, \d+ tokens?$", line)
@@ -371,8 +368,7 @@ def test_users_are_listed_and_narrowed_by_a_part_of_their_ids(
     sql.execute(
         "update memory_private.work set dead_at = clock_timestamp() where user_id = %s", [f"{user_id}-ben@shop.example"]
     )
-    code, said = run("users", "shop.EXAMPLE", *caller, "--json")
-    assert code == 0
+    said = succeeded("users", "shop.EXAMPLE", *caller, "--json")
     ana, ben = (each for each in json.loads(said)["users"] if each["user_id"].startswith(user_id))
     assert (ana["user_id"], ana["conversations"], ana["dead"]) == (f"{user_id}-ana@Shop.example", 2, 0)
     assert (ben["conversations"], ben["dead"]) == (1, 1)
@@ -407,8 +403,7 @@ def test_a_list_of_users_goes_on_after_an_id_with_a_space(conn_string: str, user
 
 def test_words_are_found_where_they_stand(studio: tuple[str, ...], conn_string: str, user_id: str) -> None:
     thread, *mine = studio
-    code, said = run("search", "KILN", "e-24", *mine, "--thread", thread)
-    assert code == 0
+    said = succeeded("search", "KILN", "e-24", *mine, "--thread", thread)
     assert "Nothing is indexed here yet" in said
     assert "Messages, newest first" in said
     assert "[96]\n  Question 24: my kiln shows E-24.\n" in said
@@ -571,8 +566,7 @@ def test_why_explains_an_answer(conn_string: str, user_id: str, caller: tuple[st
         asked = HumanMessage("What now?")
         conversation.append([asked, AIMessage("Glaze it.")], pack=conversation.context(asked))
     of_it = (*caller, "--user", user_id)
-    code, text = run("why", "studio", "3", "kiln", "E-47", *of_it)
-    assert code == 0
+    text = succeeded("why", "studio", "3", "kiln", "E-47", *of_it)
     assert text.startswith("Said in message 0.\nIn the prompt word for word.\n")
     document = json.loads(piped("why", "studio", "last", "E-47", "--json", *of_it).stdout)
     assert (document["answer"], document["was_in_prompt"], document["reasons"]) == (3, True, [])

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.cli.running import refused, run
+from tests.cli.running import refused, run, succeeded
 from tests.services.postgres import Cluster
 
 
@@ -20,9 +20,7 @@ def address(cluster: Cluster, shared: str) -> str:
 
 def test_a_space_from_its_beginning_to_its_end(address: str) -> None:
     def spaces(*arguments: str) -> str:
-        code, output = run("spaces", arguments[0], "--database-url", address, *arguments[1:])
-        assert code == 0, output
-        return output.strip()
+        return succeeded("spaces", arguments[0], "--database-url", address, *arguments[1:]).strip()
 
     space = spaces("create", "Studio \u202e", "--user", "maya", "--about", "The kiln.")
     token = spaces("invite", space, "--role", "contributor", "--hours", "1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.cli.running import refused, run
+from tests.cli.running import refused, succeeded
 
 
 @pytest.fixture
@@ -17,9 +17,7 @@ def given(conn_string: str, user_id: str) -> tuple[str, ...]:
 
 
 def ok(*arguments: str) -> str:
-    code, output = run("topics", *arguments)
-    assert code == 0, output
-    return output.strip()
+    return succeeded("topics", *arguments).strip()
 
 
 def listed(given: tuple[str, ...], *more: str) -> dict[str, Any]:
