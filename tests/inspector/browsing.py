@@ -140,6 +140,16 @@ def unnamed(page: Page) -> list[str]:
     ]
 
 
+def tab_to(page: Page, name: str) -> None:
+    """Press the tab key until something of a name has the focus."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        text = page.evaluate("document.activeElement.labels?.[0]?.textContent || document.activeElement.textContent")
+        if " ".join(text.split()).startswith(name):
+            return
+    raise AssertionError(f"{name} cannot be reached")
+
+
 def _contrast(*colors: str) -> float:
     lighter, darker = sorted((_luminance(color) for color in colors), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)

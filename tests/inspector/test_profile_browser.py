@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.inspector.browsing import Served, faint, served
+from tests.inspector.browsing import Served, faint, served, tab_to
 from tests.inspector.profiles import learn
 from tests.inspector.test_security import HOSTILE
 from tests.inspector.visiting import memory_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -42,16 +42,6 @@ def inspector(server: SupabaseMemory, maya: str, chromium: Browser) -> Iterator[
     with served(server.for_user(maya), chromium, write=True, actor="maya") as made:
         yield made
     assert made.said == []
-
-
-def tab_to(page: Page, name: str) -> None:
-    """Press the tab key until something of a name has the focus."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        text = page.evaluate("document.activeElement.labels?.[0]?.textContent || document.activeElement.textContent")
-        if " ".join(text.split()).startswith(name):
-            return
-    raise AssertionError(f"{name} cannot be reached")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import SupabaseMemory
-from tests.inspector.browsing import Served, faint, served, unnamed
+from tests.inspector.browsing import Served, faint, served, tab_to, unnamed
 from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_security import HOSTILE
 from tests.inspector.visiting import memory_of
@@ -70,47 +70,36 @@ def test_every_page_can_be_read_found_and_is_narrow(inspector: Served, space: St
 
 def test_a_space_is_made_and_shared_by_keyboard_alone(inspector: Served, server: SupabaseMemory, space: Studio) -> None:
     page = inspector.open("/spaces", permissions=["clipboard-read", "clipboard-write"])
-
-    def tab_to(name: str) -> None:
-        for _ in range(80):
-            page.keyboard.press("Tab")
-            text = page.evaluate(
-                "document.activeElement.labels?.[0]?.textContent || document.activeElement.textContent"
-            )
-            if " ".join(text.split()).startswith(name):
-                return
-        raise AssertionError(f"{name} cannot be reached")
-
-    tab_to("Create a space")
+    tab_to(page, "Create a space")
     page.keyboard.press("Enter")
-    tab_to("Name")
+    tab_to(page, "Name")
     page.keyboard.type("The shop")
-    tab_to("Create")
+    tab_to(page, "Create")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="The shop").wait_for()
-    tab_to("Invite …")
+    tab_to(page, "Invite …")
     page.keyboard.press("Enter")
-    tab_to("Makes a")
+    tab_to(page, "Makes a")
     page.keyboard.press("c")
-    tab_to("Make an invitation")
+    tab_to(page, "Make an invitation")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Invitation").wait_for()
     assert page.locator("#token").inner_text() not in page.url
-    tab_to("Copy")
+    tab_to(page, "Copy")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Copied").wait_for()
     joined = server.for_user(space.eve).spaces.join(page.evaluate("navigator.clipboard.readText()"))
     assert (joined.name, joined.role) == ("The shop", "contributor")
     page.get_by_role("link", name="Back to the space").click()
-    tab_to(f"Change … {space.eve}")
+    tab_to(page, f"Change … {space.eve}")
     page.keyboard.press("Enter")
-    tab_to("Remove from the space")
+    tab_to(page, "Remove from the space")
     page.keyboard.press("Enter")
     page.locator("#space-members", has_text=space.eve).wait_for(state="detached")
-    tab_to("Erase …")
+    tab_to(page, "Erase …")
     page.keyboard.press("Enter")
     page.get_by_text("1 membership").wait_for()
-    tab_to("Erase the space")
+    tab_to(page, "Erase the space")
     page.keyboard.press("Enter")
     page.wait_for_url("**/spaces")
     assert [each.name for each in server.for_user(space.maya).spaces.list()] == ["Studio"]
