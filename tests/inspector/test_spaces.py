@@ -17,7 +17,7 @@ from langchain_supabase_memory.inspector.screens.space import PAGE, retention_te
 from langchain_supabase_memory.inspector.screens.spaces import PAGE as LISTED
 from tests.inspector.sharing import Studio, studio
 from tests.inspector.test_screens import LIGHT
-from tests.inspector.test_security import HOSTILE, OF_SPACES, TAGS
+from tests.inspector.test_security import HOSTILE, OF_SPACES, harmless
 from tests.inspector.visiting import Person, Reader, asked_of, by_door, memory_of
 from tests.services.postgres import Cluster
 
@@ -401,10 +401,7 @@ async def test_hostile_words_stay_words(of: Any, server: SupabaseMemory, space: 
         pages.append(await person.post("/spaces/join", {"token": bad}))
         pages.append(await person.post("/spaces/create", {"name": bad * 100}))
     for page in pages:
-        read = Reader(page.text)
-        assert {tag for tag, _ in read.elements} <= TAGS
-        assert not {name for _, attributes in read.elements for name in attributes if name.startswith("on")}
-        assert not any("style" in attributes for _, attributes in read.elements)
+        harmless(page.text)
         assert "\u202e" not in FIELDS.sub("", page.text), "but in a field, which stores what it shows"
         assert len(page.text) < LIGHT
     assert sum(HOSTILE in Reader(page.text).text for page in pages) >= 6
