@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.formatting import format_id, pluralize
+from langchain_supabase_memory.cli.formatting import format_id
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:

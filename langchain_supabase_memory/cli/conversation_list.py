@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
+from langchain_supabase_memory.cli.formatting import format_id, shorten_middle
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
 from langchain_supabase_memory.cli.transcript import title
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.content import LABELS
 from langchain_supabase_memory.language.messages.invisible import spell_out
 

@@ -73,17 +73,6 @@ def echo_line(line: str) -> None:
     click.echo(isolate_bidi(spell_out(line)))
 
 
-def pluralize(count: int, singular: str, plural: str | None = None) -> str:
-    """Format a count with its noun, such as `1,200 messages`.
-
-    Args:
-        count: The count.
-        singular: The noun for one.
-        plural: The noun for several; by default the singular with an s.
-    """
-    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
-
-
 def is_terminal() -> bool:
     """Return whether the standard output is a terminal."""
     return sys.stdout.isatty()
@@ -136,14 +125,6 @@ def format_id(text: str, columns: int | None = None) -> str:
     if line != " ".join(line.split()) or not line:
         line = f'"{line}"'
     return isolate_bidi(line if columns is None else shorten_middle(line, columns))
-
-
-def format_duration(seconds: float) -> str:
-    """Format a duration in seconds in a readable unit."""
-    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 @contextmanager

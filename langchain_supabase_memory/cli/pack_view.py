@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from langchain_supabase_memory.cli.formatting import pluralize
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
 from langchain_supabase_memory.cli.transcript import Transcript
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import legible, spell_out
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from langchain_supabase_memory.cli.formatting import format_id, pluralize, shorten_middle
+from langchain_supabase_memory.cli.formatting import format_id, shorten_middle
 from langchain_supabase_memory.cli.text_layout import STYLE_BOLD, STYLE_DIM, TextLayout
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:

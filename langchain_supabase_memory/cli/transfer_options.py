@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.cli.formatting import pluralize, spinner
+from langchain_supabase_memory.cli.formatting import spinner
 from langchain_supabase_memory.cli.options import USER, Address, given_on_command_line
 from langchain_supabase_memory.errors import (
     ConfigurationError,
@@ -14,6 +14,7 @@ from langchain_supabase_memory.errors import (
     MissingDependencyError,
     connection_failed,
 )
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS, PROMPT_PARTS
 from langchain_supabase_memory.settings import INHERITED
@@ -154,11 +155,11 @@ def reason_of(pack: ContextPack, name: str) -> str:
         case "note":
             return "No summary covers the omitted messages, so the prompt says that there are more."
         case "recent":
-            cut = f" {_count(len(pack.clipped), 'message')} truncated to fit." if pack.clipped else ""
+            cut = f" {pluralize(len(pack.clipped), 'message')} truncated to fit." if pack.clipped else ""
             return f"Messages that the summary does not cover: as many of the newest whole turns as fit.{cut}"
         case "board":
             left = pack.board.left_out
-            rest = f" {_count(left, 'item')} did not fit." if left else ""
+            rest = f" {pluralize(left, 'item')} did not fit." if left else ""
             return f"What is known so far: pinned items first, then open items, then facts by importance.{rest}"
         case "recalled":
             how = f" By keyword search only: {pack.recall_error}." if pack.recall_error else ""
@@ -170,7 +171,3 @@ def reason_of(pack: ContextPack, name: str) -> str:
         case "shared":
             return PART_REASONS["shared"]
     return "The message to answer. It is never truncated and comes last."
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else f'{noun}s'}"

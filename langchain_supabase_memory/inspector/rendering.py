@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.inspector import svg_charts
 from langchain_supabase_memory.language.messages.content import speaker
 from langchain_supabase_memory.language.messages.invisible import legible, spell_out
@@ -88,14 +89,6 @@ def day(value: datetime) -> str:
     return f"{here:%A}, {here.day} {here:%B} {here.year}"
 
 
-def ago(seconds: float) -> str:
-    """Format a duration in its largest suitable unit."""
-    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def share(part: float, total: float) -> str:
     """Format a ratio in percent."""
     return f"{part / total:.0%}".replace("%", " %") if total else "0 %"
@@ -107,11 +100,6 @@ def truncate(text: str, max_characters: int = CLIP) -> str:
         return text
     head = text[:max_characters]
     return (head[: head.rfind(" ")] if " " in head[max_characters // 2 :] else head) + " …"
-
-
-def plural(count: int, one: str, plural_form: str = "") -> str:
-    """Format a count with its noun."""
-    return f"{count:,} {one if count == 1 else plural_form or one + 's'}"
 
 
 def sequences(first: int, last: int) -> str:
@@ -147,10 +135,9 @@ def _environment() -> Environment:
         "number": number,
         "moment": moment,
         "day": day,
-        "ago": ago,
         "share": share,
         "truncate": truncate,
-        "plural": plural,
+        "pluralize": pluralize,
         "legible": legible,
         "id": spell_out,
         "kind": kind,

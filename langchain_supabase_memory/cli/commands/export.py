@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from langchain_supabase_memory.cli import transfer_options
-from langchain_supabase_memory.cli.formatting import pluralize
 from langchain_supabase_memory.cli.options import access_token_option, user_option, with_database_options
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address

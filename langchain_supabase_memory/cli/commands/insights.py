@@ -10,6 +10,7 @@ import click
 
 from langchain_supabase_memory.cli import formatting
 from langchain_supabase_memory.cli.options import json_option, with_database_options
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address
@@ -50,8 +51,8 @@ def _print_days(days: list[UsageDay], advice: list[Advice], as_json: bool) -> No
         return
     for each in days:
         formatting.echo_line(
-            f"{each.day}  {each.agent_id}: {formatting.pluralize(each.turns, 'turn')}, "
-            f"{formatting.pluralize(each.pack_tokens, 'token')} sent, "
+            f"{each.day}  {each.agent_id}: {pluralize(each.turns, 'turn')}, "
+            f"{pluralize(each.pack_tokens, 'token')} sent, "
             f"{each.spared_tokens:,} spared, {each.recalls_empty:,} of {each.recalls:,} recalls empty"
         )
     for found in advice:
@@ -67,7 +68,7 @@ def _print_counts(counted: Insights, as_json: bool) -> None:
         formatting.echo_json({"k": counted.k, "least": counted.least, "error": counted.error, "counts": counts})
         return
     for each in counted.counts:
-        line = f"{each.day}  {each.agent_id}: {each.what}, about {formatting.pluralize(each.users, 'user')}"
+        line = f"{each.day}  {each.agent_id}: {each.what}, about {pluralize(each.users, 'user')}"
         formatting.echo_line(line)
     if not counted.counts:
         click.echo(f"No count has {counted.least:,.0f} users or more.", err=True)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from langchain_supabase_memory.cli.formatting import pluralize, spinner
+from langchain_supabase_memory.cli.formatting import spinner
 from langchain_supabase_memory.cli.options import with_database_options
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.cli.options import Address

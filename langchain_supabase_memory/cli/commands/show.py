@@ -16,6 +16,7 @@ from langchain_supabase_memory.cli.options import (
     user_option,
     with_database_options,
 )
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +104,7 @@ def _print_text(
     last: int,
     signals: list[FoundSignal],
 ) -> None:
-    from langchain_supabase_memory.cli.formatting import console, pluralize
+    from langchain_supabase_memory.cli.formatting import console
     from langchain_supabase_memory.cli.message_view import is_tool_result, message_view
     from langchain_supabase_memory.cli.transcript import Transcript
 

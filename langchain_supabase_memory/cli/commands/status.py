@@ -9,6 +9,7 @@ import click
 
 from langchain_supabase_memory.cli import formatting
 from langchain_supabase_memory.cli.options import json_option, with_database_options
+from langchain_supabase_memory.humanize import duration, pluralize
 from langchain_supabase_memory.operations.work import WorkState
 
 if TYPE_CHECKING:
@@ -69,12 +70,12 @@ def status(
 
 def _queue_lines(queue: Queue) -> list[str]:
     """Format the work queue of all conversations."""
-    lag = f", the oldest for {formatting.format_duration(queue.lag_seconds)}" if queue.depth else ""
+    lag = f", the oldest for {duration(queue.lag_seconds)}" if queue.depth else ""
     unreadable = f", {queue.unreadable} set aside with unusable ids" if queue.unreadable else ""
     more = "+" if queue.has_more else ""
     counts = f"{queue.leases} running, {queue.waiting}{more} waiting, {queue.dead} dead{unreadable}"
     lines = [f"{queue.depth}{more} due{lag}; {counts}."]
     if queue.unreadable_messages:
-        unread = formatting.pluralize(queue.unreadable_messages, "message")
+        unread = pluralize(queue.unreadable_messages, "message")
         lines.append(f"{unread} cannot be read; `supabase-memory unreadable` lists them.")
     return lines

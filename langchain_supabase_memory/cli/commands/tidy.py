@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from langchain_supabase_memory.cli import confirmation
-from langchain_supabase_memory.cli.formatting import pluralize, spinner
+from langchain_supabase_memory.cli.formatting import spinner
 from langchain_supabase_memory.cli.options import with_direct_database_options
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.checkpoints.tidy import TidyReport

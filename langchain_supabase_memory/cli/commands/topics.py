@@ -16,6 +16,7 @@ from langchain_supabase_memory.cli.options import (
     with_database_options,
 )
 from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def topics(
         days = (
             "" if each.first_at is None or each.last_at is None else f", {_day(each.first_at)} to {_day(each.last_at)}"
         )
-        episodes = formatting.pluralize(each.episodes, "episode")
+        episodes = pluralize(each.episodes, "episode")
         formatting.echo_line(f"{each.id[:8]}  {each.label}{' (hidden)' if each.hidden else ''}")
         formatting.echo_line(f"          {episodes}{days}")
     if not found:
@@ -141,7 +142,7 @@ def forget(address: Address, topic: str, user_id: str, words: tuple[str, ...], a
                 f"Remember nothing more of {spell_out(', '.join(would.words)) or 'it'}, in any conversation?"
             )
         gone = owner.topics.forget(found, words=chosen, actor=actor or user_id)
-    opted_out, episodes = formatting.pluralize(len(gone.words), "word"), formatting.pluralize(gone.episodes, "episode")
+    opted_out, episodes = pluralize(len(gone.words), "word"), pluralize(gone.episodes, "episode")
     click.echo(f"{opted_out} opted out of; the topic had {episodes}.")
 
 

@@ -18,6 +18,7 @@ from langchain_supabase_memory.cli import formatting
 from langchain_supabase_memory.cli.options import reject_options, with_database_options, with_model_options
 from langchain_supabase_memory.cli.status_line import status_line
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.humanize import duration, pluralize
 from langchain_supabase_memory.operations import work
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def worker(
     tally = target.stats
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
     made = ((tally.summaries, "segment"), (tally.boards, "board"), (tally.chunks, "chunk"))
-    counts = ", ".join(formatting.pluralize(count, noun) for count, noun in made)
+    counts = ", ".join(pluralize(count, noun) for count, noun in made)
     click.echo(f"{counts}; {outcomes or 'nothing was due'}.")
 
 
@@ -160,7 +161,7 @@ async def _report(worker: Worker, draw: Callable[[Sequence[str]], None]) -> None
             try:
                 queue = await worker.memory._services.arun(work.queue(user_id=worker.user_id))
                 more = "+" if queue.has_more else ""
-                queue_parts[:] = [f"{queue.depth}{more} due", f"lag {formatting.format_duration(queue.lag_seconds)}"]
+                queue_parts[:] = [f"{queue.depth}{more} due", f"lag {duration(queue.lag_seconds)}"]
             except SupabaseMemoryError:
                 queue_parts[:] = ["the database is away"]
             await asyncio.sleep(_QUERY_SECONDS)

@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.errors import NotFoundError
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.inspector.gather import gather_all
-from langchain_supabase_memory.inspector.rendering import plural, render_page
+from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.message_range import text_of
@@ -66,8 +67,8 @@ async def screen(request: Request) -> Response:
         difference=manifest.since(before[0]) if before else None,
         moves=MOVES,
         spent=spent_bar(parts, manifest.used, manifest.budget, manifest.unit),
-        sent_bar=bar([("verbatim", manifest.tokens, plural(manifest.tokens, "token"), "")], manifest.full_tokens),
-        full_bar=bar([("own", manifest.full_tokens, plural(manifest.full_tokens, "token"), "")]),
+        sent_bar=bar([("verbatim", manifest.tokens, pluralize(manifest.tokens, "token"), "")], manifest.full_tokens),
+        full_bar=bar([("own", manifest.full_tokens, pluralize(manifest.full_tokens, "token"), "")]),
         beside=_tokens_beside(manifest),
         states=STATES,
         why=PART_REASONS,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory.context.next_prompt import UNITS, budget_of, recall_scope_named, recall_scope_of, resized
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.inspector.gather import gather_all
-from langchain_supabase_memory.inspector.rendering import plural, render_page
+from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.screens.prompt_parts import next_parts, spent_bar
@@ -98,8 +99,8 @@ async def screen(request: Request) -> Response:
         unit=unit,
         limit=limit,
         spent=spent_bar(parts, report.used, limit, unit),
-        sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
-        full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
+        sent_bar=bar([("verbatim", report.tokens, pluralize(report.tokens, "token"), "")], report.full_tokens),
+        full_bar=bar([("own", report.full_tokens, pluralize(report.full_tokens, "token"), "")]),
         copied=json.dumps(report.to_dict(), indent=2, ensure_ascii=False),
         scopes=RECALL_SCOPES,
         newest=newest,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.context import next_prompt
 from langchain_supabase_memory.context.next_prompt import PARTS, line_of
 from langchain_supabase_memory.context.past_prompt import CHANGES
-from langchain_supabase_memory.inspector.rendering import messages, number, plural
+from langchain_supabase_memory.humanize import pluralize
+from langchain_supabase_memory.inspector.rendering import messages, number
 from langchain_supabase_memory.inspector.svg_charts import BarSegment, bar
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS
 
@@ -125,7 +126,7 @@ def _past_part(rebuilt: RebuiltPrompt, part: RebuiltPart) -> ShownPart:
     changes = [CHANGES[change] for change in part.changes]
     lost = len(manifest.items) - len(part.board_items) if was.name == "board" else 0
     if lost:
-        changes.append(f"{plural(lost, 'item')} {'is' if lost == 1 else 'are'} no longer on the board.")
+        changes.append(f"{pluralize(lost, 'item')} {'is' if lost == 1 else 'are'} no longer on the board.")
     lines = (
         [line_of(at, message) for at, message in zip(numbers, part.messages, strict=True)] if is_conversation else []
     )

@@ -7,8 +7,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.context.next_prompt import budget_of
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.inspector.gather import gather_all
-from langchain_supabase_memory.inspector.rendering import plural, render_page
+from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
 from langchain_supabase_memory.inspector.screens import conversation_header
 from langchain_supabase_memory.inspector.svg_charts import Plot, bar, plot
@@ -65,8 +66,8 @@ async def screen(request: Request) -> Response:
         header=head,
         report=report,
         drawn=growth_plot(read, report.full_tokens, report.tokens),
-        sent_bar=bar([("verbatim", report.tokens, plural(report.tokens, "token"), "")], report.full_tokens),
-        full_bar=bar([("own", report.full_tokens, plural(report.full_tokens, "token"), "")]),
+        sent_bar=bar([("verbatim", report.tokens, pluralize(report.tokens, "token"), "")], report.full_tokens),
+        full_bar=bar([("own", report.full_tokens, pluralize(report.full_tokens, "token"), "")]),
         measured=_pairs_plot([(each.full_tokens, each.tokens) for each in reversed(kept.manifests)]),
         measured_count=len(kept.manifests),
         compared=_pairs_plot([(each.old_tokens, each.new_tokens) for each in compared if each.new_tokens is not None]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from langchain_supabase_memory.humanize import duration, pluralize
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.paging import list_page
-from langchain_supabase_memory.inspector.rendering import ago, etag, plural, render_page
+from langchain_supabase_memory.inspector.rendering import etag, render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext, no_space
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID, SPACE_ROLES
 
@@ -135,13 +136,13 @@ def retention_text(keep: Retention | None) -> str:
         return "Everything is kept."
     parts = []
     if keep.max_turns is not None:
-        parts.append(f"the newest {plural(keep.max_turns, 'turn')} of a conversation")
+        parts.append(f"the newest {pluralize(keep.max_turns, 'turn')} of a conversation")
     if keep.max_messages is not None:
-        parts.append(f"its newest {plural(keep.max_messages, 'message')}")
+        parts.append(f"its newest {pluralize(keep.max_messages, 'message')}")
     if keep.max_age is not None:
-        parts.append(f"messages for {ago(keep.max_age.total_seconds())}")
+        parts.append(f"messages for {duration(keep.max_age.total_seconds())}")
     if keep.max_summary_age is not None:
-        parts.append(f"summaries for {ago(keep.max_summary_age.total_seconds())}")
+        parts.append(f"summaries for {duration(keep.max_summary_age.total_seconds())}")
     return f"Kept: {', '.join(parts)}." if parts else "Everything is kept."
 
 
@@ -173,4 +174,4 @@ def _counts(receipt: Receipt) -> list[str]:
         (receipt.contributions, "contributed quote", ""),
         (receipt.members, "membership", ""),
     )
-    return [plural(count, one, several) for count, one, several in counted if count]
+    return [pluralize(count, one, several) for count, one, several in counted if count]

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import PermissionDeniedError, SchemaError, SupabaseMemoryError
-from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
+from langchain_supabase_memory.humanize import duration
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,7 +119,7 @@ def clock(server: datetime, sent_at: datetime, received: datetime) -> Finding:
     if apart <= _CLOCK_YELLOW_SECONDS:
         return green("clock", "The clocks of this machine and the server agree.")
     which = "behind" if server > received else "ahead of"
-    words = f"This machine's clock is {duration_text(apart)} {which} the server's."
+    words = f"This machine's clock is {duration(apart)} {which} the server's."
     action = "Synchronize this machine's clock by NTP. Message times and the expiry of tokens depend on it."
     return (red if apart > _CLOCK_RED_SECONDS else yellow)("clock", words, action)
 

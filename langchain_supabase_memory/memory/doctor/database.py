@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
-from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
+from langchain_supabase_memory.humanize import duration
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,7 +152,7 @@ def replica(lag_seconds: float | None) -> list[Finding]:
         return []
     if lag_seconds <= _MAX_LAG_SECONDS:
         return [green("replica", "The server is a read replica and keeps up with its primary.")]
-    words = f"The server is a read replica and up to {duration_text(lag_seconds)} behind its primary."
+    words = f"The server is a read replica and up to {duration(lag_seconds)} behind its primary."
     action = "Check the replica's log and disk. Until it has caught up, read recent writes from the primary."
     return [yellow("replica", words, action)]
 

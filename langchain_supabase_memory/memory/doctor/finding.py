@@ -39,11 +39,3 @@ def yellow(name: str, text: str, next_action: str) -> Finding:
 def red(name: str, text: str, next_action: str) -> Finding:
     """Return a finding that something is broken."""
     return Finding(name, "red", text, next_action)
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration in the unit that a person would use."""
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"

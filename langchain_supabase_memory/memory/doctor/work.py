@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.memory.doctor.finding import Finding, duration_text, green, red, yellow
+from langchain_supabase_memory.humanize import duration
+from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,8 +38,8 @@ def worker(now: datetime, seen_at: datetime | None, wait_seconds: float) -> Find
         return yellow(name, words, _RUN)
     silent = (now - seen_at).total_seconds()
     if silent <= _ALIVE_SECONDS:
-        return green(name, f"A worker was seen {duration_text(max(silent, 0))} ago.")
-    words = f"The last worker was seen {duration_text(silent)} ago"
+        return green(name, f"A worker was seen {duration(max(silent, 0))} ago.")
+    words = f"The last worker was seen {duration(silent)} ago"
     if wait_seconds > _LAG_YELLOW_SECONDS:
         return red(name, f"{words}, and work is overdue.", f"{_RUN} The last worker's log says why it stopped.")
     return yellow(name, f"{words}; no work is overdue.", f"{_RUN} Ignore this if workers run on a schedule.")
@@ -51,7 +52,7 @@ def lag(wait_seconds: float, *, has_run: bool) -> Finding:
         wait_seconds: How long the oldest work has waited, in seconds.
         has_run: Whether a worker was ever seen.
     """
-    words = f"The oldest work has been waiting for {duration_text(wait_seconds)}." if wait_seconds else "No work waits."
+    words = f"The oldest work has been waiting for {duration(wait_seconds)}." if wait_seconds else "No work waits."
     if wait_seconds <= _LAG_YELLOW_SECONDS:
         return green("lag", words)
     action = "Run more workers, or raise their concurrency. `supabase-memory status` shows the queue."
@@ -88,5 +89,5 @@ def retention(policy: Retention | None, now: datetime, expired_at: datetime | No
         return yellow(name, f"{words}, but no worker has deleted expired data yet.", action)
     since = (now - expired_at).total_seconds()
     if since > _DAY_SECONDS:
-        return red(name, f"{words}, but no worker has deleted expired data for {duration_text(since)}.", action)
-    return green(name, f"{words}. A worker deleted expired data {duration_text(max(since, 0))} ago.")
+        return red(name, f"{words}, but no worker has deleted expired data for {duration(since)}.", action)
+    return green(name, f"{words}. A worker deleted expired data {duration(max(since, 0))} ago.")
