@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+_UNITS: Final = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 def pluralize(count: int, singular: str, plural: str | None = None) -> str:
@@ -19,12 +19,12 @@ def pluralize(count: int, singular: str, plural: str | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in the largest unit of which there are two, such as `119 seconds` or `2 minutes`.
+    """Return a duration in the largest unit of which there are two, such as `119 s`, `2 min` or `3 days`.
 
     Args:
         seconds: The duration in seconds.
     """
     for unit, length in _UNITS:
         if seconds >= 2 * length:
-            return pluralize(int(seconds // length), unit)
-    return pluralize(round(seconds), "second")
+            return f"{seconds // length:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from langchain_supabase_memory.humanize import pluralize
+from langchain_supabase_memory.humanize import duration, pluralize
 from langchain_supabase_memory.inspector import svg_charts
 from langchain_supabase_memory.language.messages.content import speaker
 from langchain_supabase_memory.language.messages.invisible import legible, spell_out
@@ -137,6 +137,7 @@ def _environment() -> Environment:
         "day": day,
         "share": share,
         "truncate": truncate,
+        "duration": duration,
         "pluralize": pluralize,
         "legible": legible,
         "id": spell_out,

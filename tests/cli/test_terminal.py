@@ -36,7 +36,7 @@ def speak(conn_string: str, *threads: str) -> None:
 def test_a_worker_has_one_living_line(own_address: str, columns: int) -> None:
     speak(own_address, "one", "two")
     with Terminal("worker", "--database-url", own_address, columns=columns) as terminal:
-        terminal.until(r"2 done · 0 due · lag 0 seconds")
+        terminal.until(r"2 done · 0 due · lag 0 s")
         speak(own_address, "three")
         terminal.until(r"3 done · 0 due")
         assert "A piece of work is done" not in terminal.text

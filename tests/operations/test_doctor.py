@@ -477,7 +477,7 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 @each_case(
     ("apart", "state", "words"),
     [(0, "green", "agree"), (4, "green", "agree"), (30, "yellow", "behind"), (-30, "yellow", "ahead"),
-     (600, "red", "10 minutes behind"), (-600, "red", "9 minutes ahead")],
+     (600, "red", "10 min behind"), (-600, "red", "9 min ahead")],
 )  # fmt: skip
 def test_a_clock_that_is_wrong_is_red(apart: float, state: str, words: str) -> None:
     server = NOW + timedelta(seconds=apart)

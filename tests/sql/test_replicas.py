@@ -468,6 +468,6 @@ def test_the_doctor_says_how_far_a_replica_is_behind(pair: tuple[Cluster, Replic
         while findings_by_name(read)["replica"].state == "green":
             pass  # until it has arrived
         assert findings_by_name(read)["replica"].state == "yellow"
-        assert "up to 2 minutes behind its primary" in findings_by_name(read)["replica"].text
+        assert "up to 2 min behind its primary" in findings_by_name(read)["replica"].text
         replica.follow()
         assert findings_by_name(read)["replica"].state == "green"
