@@ -42,7 +42,7 @@ test: .venv/ready $(if $(PURE),,tests/services/node_modules/ready .tools/pgvecto
 # Tests that take real processes or seconds of CPU time: workers, example servers, notebooks, the demo, replicas, the
 # Supabase CLI, thousands of cancelled calls, killed databases, more sizes and seeds of the cases in `make test`.
 test-slow: .venv/ready tests/services/node_modules/ready
-	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 2 --dist loadfile $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -m slow -n 3 --dist loadfile $(ARGS)
 
 # The inspector, the site and the page of examples/ in a real Chromium: the one that CHROMIUM names, or Debian's, installed if permitted.
 test-browser: .tools/browser/ready tests/services/node_modules/ready docs
