@@ -242,7 +242,7 @@ BLOCKS: dict[str, Callable[[Plant], Block]] = {
 BESIDE: dict[str, Callable[[Plant], BaseMessage]] = {
     "refusal": lambda p: AIMessage("", additional_kwargs={"refusal": p.word("I cannot {}")}),
     "sound with its transcript": lambda p: AIMessage(
-        "", additional_kwargs={"audio": {"id": "a", "data": p.data("audio"), "transcript": p.word(), "expires_at": 1}}),
+        "", additional_kwargs={"audio": {"id": "a", "data": p.data("audio"), "transcript": p.word(), "expires_at": 1 << 40}}),
     "reasoning beside": lambda p: AIMessage("hm", additional_kwargs={"reasoning_content": p.hidden("reasoning")}),
     "signatures beside": lambda p: AIMessage(
         "hm", additional_kwargs={"__gemini_function_call_thought_signatures__": {"id1": p.hidden("signature")}}),
