@@ -10,11 +10,13 @@ The SDK asks for a protocol, so nothing of it is imported.
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_supabase_memory.language.messages import content
+from langchain_supabase_memory.language.messages.provider_storage import is_held, portable_items
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.unpicklable import Unpicklable
 
@@ -78,8 +80,8 @@ class SupabaseSession(Unpicklable):
         if most is not None and most <= 0:
             return []
         # A message holds one item at least.
-        messages = await self._conversation.aread(last=most)
-        items = [item for message in messages for item in _items(message)]
+        messages = await self._conversation.aread(last=most, columns=("payload", "created_at"))
+        items = _portable(messages)
         return items if most is None else items[-most:]
 
     async def add_items(self, items: list[Any]) -> None:
@@ -115,6 +117,15 @@ class SupabaseSession(Unpicklable):
             SupabaseMemoryError: The database refused or could not be reached.
         """
         await self._conversation.aforget()
+
+
+def _portable(messages: Sequence[StoredMessage]) -> list[dict[str, Any]]:
+    """Return the items of messages; old ones need nothing that OpenAI may have deleted."""
+    made: list[dict[str, Any]] = []
+    for is_new, group in groupby(messages, lambda each: is_held(each.created_at and each.created_at.timestamp())):
+        items = [item for message in group for item in _items(message)]
+        made += items if is_new else portable_items(items)
+    return made
 
 
 def _message(item: Mapping[str, Any]) -> BaseMessage:

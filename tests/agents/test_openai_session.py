@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -94,6 +95,33 @@ async def test_items_come_back_as_they_were_and_in_order(memory: SupabaseMemory)
     settings = sdk.memory.SessionSettings(limit=3)
     assert await SupabaseSession("t", memory, session_settings=settings).get_items() == items[-3:]
     assert await SupabaseSession("other", memory).get_items() == []
+
+
+async def test_old_items_need_nothing_that_openai_has_deleted(memory: SupabaseMemory) -> None:
+    """OpenAI, after 30 days: "Item with id 'rs_1' not found"; what lies in the conversation stays."""
+    session = SupabaseSession("t", memory)
+    said = answer("one").model_dump()
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    click = {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": {"type": "screenshot"}}
+    shot = {"type": "computer_call_output", "call_id": "c1", "output": {"type": "computer_screenshot"}}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    items: list[Any] = [
+        *(thought, said),
+        *(thought, search),
+        *(thought, click, shot),
+        {**thought, "encrypted_content": "x"},
+        search,
+    ]
+    await session.add_items(items)
+    assert await session.get_items() == items
+    held = await memory.conversation("t").aread()
+    month_ago = datetime.now(UTC) - timedelta(days=31)
+    messages = [each.message for each in held]
+    await memory.conversation("t").aforget()
+    await memory.conversation("t").aappend(messages, created_at=[month_ago] * len(messages))
+    await session.add_items([thought, said])
+    kept = [{key: value for key, value in said.items() if key != "id"}, *items[-2:]]
+    assert await session.get_items() == [*kept, thought, said]
 
 
 async def test_items_are_popped_from_the_end_and_the_session_is_cleared(memory: SupabaseMemory) -> None:

@@ -738,6 +738,66 @@ def test_spoken_words_are_named_as_long_as_the_provider_holds_them(seconds: int,
     assert spoken.additional_kwargs["audio"] == audio, "what is stored stays"
 
 
+ITEMS: dict[str, list[Any]] = {
+    "responses/v1": [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "E-47"}},
+        {"type": "reasoning", "id": "rs_2", "summary": []},
+        {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG},
+        {"type": "reasoning", "id": "rs_3", "summary": []},
+        {"type": "text", "text": "Fire it.", "annotations": [], "id": "msg_1"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"},
+    ],
+    "v1": [
+        {"type": "reasoning", "id": "rs_1", "reasoning": "They want a file."},
+        {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "args": {"type": "search", "query": "E-47"}},
+        {"type": "server_tool_result", "tool_call_id": "ws_1", "id": "lc_1", "status": "success"},
+        {"type": "text", "text": "Fire it.", "annotations": [], "id": "msg_1"},
+        {"type": "image", "id": "ig_1", "base64": PNG, "mime_type": "image/png"},
+        {"type": "tool_call", "name": "look", "args": {}, "id": "c1", "extras": {"item_id": "fc_1"}},
+    ],
+    "v0": [{"type": "text", "text": "Fire it.", "annotations": []}],
+}
+BESIDE: dict[str, Any] = {
+    "reasoning": {"id": "rs_1", "summary": []},
+    "tool_outputs": [{"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG}],
+    "__openai_function_call_ids__": {"c1": "fc_1"},
+}
+
+
+@each_case(("days", "output"), [(days, output) for days in (1, 31) for output in ITEMS])
+def test_items_are_named_as_long_as_the_provider_holds_them(days: int, output: str) -> None:
+    """OpenAI, after 30 days: "Item with id 'rs_1' not found"."""
+    metadata: dict[str, Any] = {"id": "resp_1", "created_at": time.time() - 86_400 * days, "model_provider": "openai"}
+    metadata |= {"output_version": "v1"} if output == "v1" else {}
+    answer = AIMessage(
+        copy.deepcopy(ITEMS[output]),
+        id="msg_1" if output == "v0" else "resp_1",
+        tool_calls=[{"name": "look", "args": {}, "id": "c1"}],
+        response_metadata=metadata,
+        additional_kwargs=copy.deepcopy(BESIDE) if output == "v0" else {},
+    )
+    stored = answer.model_copy(deep=True)
+    result = ToolMessage("It is hot.", tool_call_id="c1", id="t")
+    sent = OPENAI[1]._get_request_payload(packed([HumanMessage("What now?", id="h"), answer, result], [NOW]).prompt)
+    named = {each["id"] for each in sent["input"] if "id" in each}
+    assert named >= {"rs_1", "ig_1", "msg_1", "fc_1"} if days == 1 else not named
+    said = [part["text"] for each in sent["input"] if each.get("role") == "assistant" for part in each["content"]]
+    assert "Fire it." in said
+    assert (output != "v0" and days > 1) == any(text.startswith("[image") for text in said)
+    calls = [each["call_id"] for each in sent["input"] if each["type"].startswith("function_call")]
+    assert calls == ["c1", "c1"]
+    assert answer == stored, "what is stored stays"
+
+
+def test_reasoning_that_is_sent_whole_stays_however_old() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    body: list[Any] = [thought, {"type": "text", "text": "Fire it.", "annotations": [], "id": "msg_1"}]
+    answer = AIMessage(body, id="resp_1", response_metadata={"id": "resp_1", "created_at": time.time() - 86_400 * 99})
+    sent = OPENAI[1]._get_request_payload(packed([HumanMessage("What now?", id="h"), answer], [NOW]).prompt)
+    assert thought in sent["input"]
+
+
 def clicking(step: int, *, is_v1: bool = False) -> AIMessage:
     action = {"type": "click", "x": step, "y": 1, "button": "left", "note": "x" * 2_000}
     call = {"type": "computer_call", "id": f"cu_{step}", "call_id": f"c{step}", "action": action}

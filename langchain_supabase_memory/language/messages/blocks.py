@@ -8,7 +8,6 @@ tests list what providers reject.
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -28,6 +27,7 @@ from langchain_core.messages.tool import tool_call
 
 from langchain_supabase_memory.json_types import AnyMessage
 from langchain_supabase_memory.language.messages import content, fence
+from langchain_supabase_memory.language.messages.provider_storage import AUDIO, ITEMS_BESIDE, without_expired
 from langchain_supabase_memory.language.messages.rendering import Rendered, render
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def blocks(entries: Iterable[PromptEntry]) -> tuple[list[Block], list[tuple[int,
         if is_plain(entry.message):
             made.append(Block([entry], place))
             continue
-        message = _without_empty_parts(_without_expired_audio(_without_chunks(entry.message)))
+        message = _without_empty_parts(without_expired(_without_chunks(entry.message)))
         if isinstance(message, ToolMessage):
             if called := waiting.get(message.tool_call_id):
                 called.pop().entries.append(_with(entry, message))
@@ -208,8 +208,7 @@ def is_plain(message: BaseMessage) -> bool:
 
 
 _RAW_CALLS: Final = frozenset({"function_call", "tool_calls"})
-_AUDIO: Final = "audio"
-_SENT_BESIDE: Final = _RAW_CALLS | {_AUDIO}
+_SENT_BESIDE: Final = _RAW_CALLS | ITEMS_BESIDE | {AUDIO}
 """Fields of `additional_kwargs` that are sent with an AI message."""
 
 
@@ -219,17 +218,6 @@ def _with(entry: PromptEntry, message: BaseMessage) -> PromptEntry:
 
 def _without_chunks(message: BaseMessage) -> BaseMessage:
     return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
-
-
-def _without_expired_audio(message: BaseMessage) -> BaseMessage:
-    """Return the message without spoken words that OpenAI holds no more, about an hour later: it rejects their id."""
-    audio = message.additional_kwargs.get(_AUDIO)
-    until = audio.get("expires_at") if isinstance(audio, dict) else None
-    if not isinstance(until, (int, float)) or until > time.time():
-        return message
-    text = message.content or content.words(message)  # the transcript is what stays of it
-    beside = {key: value for key, value in message.additional_kwargs.items() if key != _AUDIO}
-    return message.model_copy(update={"content": text, "additional_kwargs": beside})
 
 
 def _without_empty_parts(message: BaseMessage) -> BaseMessage:

@@ -9,10 +9,11 @@ may have deleted the response: OpenAI holds it for 30 days, and a conversation m
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage
+
+from langchain_supabase_memory.language.messages.provider_storage import is_held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +22,6 @@ STAMP: Final = "supabase_memory"
 """The key of `response_metadata` that holds a response's stamp; it is not sent to providers."""
 
 _RESPONSE: Final = "resp_"
-_HELD_SECONDS: Final = 29 * 86_400.0
-"""How long a provider surely holds a response, in seconds: a day less than OpenAI does, for clocks that differ."""
 
 
 def response_id(message: BaseMessage) -> str | None:
@@ -47,7 +46,11 @@ def prepare(messages: Sequence[BaseMessage], stamp: Mapping[str, Any]) -> tuple[
         The messages, and the id of the response that the provider continues from; `None` if everything is sent.
     """
     newest = next((message for message in reversed(messages) if response_id(message) is not None), None)
-    if newest is not None and newest.response_metadata.get(STAMP) == dict(stamp) and _is_held(newest):
+    if (
+        newest is not None
+        and newest.response_metadata.get(STAMP) == dict(stamp)
+        and is_held(newest.response_metadata.get("created_at"))
+    ):
         return list(messages), response_id(newest)
     return cut(messages), None
 
@@ -57,12 +60,6 @@ def stamp(message: BaseMessage, stamp: Mapping[str, Any]) -> BaseMessage:
     if response_id(message) is None:
         return message
     return message.model_copy(update={"response_metadata": {**message.response_metadata, STAMP: dict(stamp)}})
-
-
-def _is_held(message: BaseMessage) -> bool:
-    """Return whether the provider still holds a response; one without a time counts as new."""
-    created = message.response_metadata.get("created_at")
-    return not isinstance(created, (int, float)) or time.time() - created < _HELD_SECONDS
 
 
 def _without_id(message: BaseMessage) -> BaseMessage:
