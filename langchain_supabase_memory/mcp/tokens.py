@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -48,11 +48,13 @@ class SigningKeys:
     Attributes:
         url: The url of the keys.
         pause_seconds: The minimum time between fetches, in seconds, including failed ones.
+        timeout_seconds: The maximum time of a whole fetch, in seconds, however the answer trickles in.
         clock: Monotonic seconds.
     """
 
     url: str
     pause_seconds: float = _PAUSE_SECONDS
+    timeout_seconds: float = _TIMEOUT_SECONDS
     clock: Callable[[], float] = time.monotonic
     _keys: dict[str, jwt.PyJWK] = field(default_factory=dict, repr=False)
     _loaded_at: float | None = None
@@ -87,7 +89,7 @@ class SigningKeys:
             UnavailableError: The issuer cannot be reached.
             ConfigurationError: It has no keys, or none that can verify a token.
         """
-        known = await in_thread(partial(_fetch, self.url))
+        known = await _fetch(self.url, self.timeout_seconds)
         if not known:
             raise ConfigurationError(
                 "The project signs its users' tokens with a secret (HS256), so no server can verify them safely.",
@@ -102,7 +104,7 @@ class SigningKeys:
 
     async def _refresh(self) -> None:
         try:
-            self._set(await in_thread(partial(_fetch, self.url)))
+            self._set(await _fetch(self.url, self.timeout_seconds))
         except (UnavailableError, ConfigurationError) as error:
             level = logging.DEBUG if self._is_away else logging.WARNING
             self._is_away = True
@@ -183,23 +185,33 @@ class TokenVerifier:
         return claims
 
 
-def _fetch(url: str) -> dict[str, jwt.PyJWK]:
+async def _fetch(url: str, timeout_seconds: float) -> dict[str, jwt.PyJWK]:
     """Fetch the keys that can verify a token, by id.
 
     Raises:
-        UnavailableError: The issuer cannot be reached.
+        UnavailableError: The issuer cannot be reached, or has not answered in time.
         ConfigurationError: The response is not a set of keys.
     """
+    body = bytearray()
     try:
-        response = httpx.get(url, timeout=_TIMEOUT_SECONDS)
-    except httpx.HTTPError as error:
+        trusted = await in_thread(httpx.create_ssl_context)  # reads files
+        async with (
+            asyncio.timeout(timeout_seconds),  # that of httpx begins anew with each byte
+            httpx.AsyncClient(timeout=timeout_seconds, verify=trusted) as client,
+            client.stream("GET", url) as response,
+        ):
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _MAX_BYTES:
+                    break
+    except (httpx.HTTPError, TimeoutError) as error:
         raise UnavailableError(f"The project's keys could not be fetched ({type(error).__name__}).") from None
     if response.status_code >= 500:
         raise UnavailableError(f"The project's keys could not be fetched (HTTP {response.status_code}).")
     try:
-        listed: Any = response.json()["keys"] if len(response.content) <= _MAX_BYTES else None
+        listed: Any = json.loads(body)["keys"] if len(body) <= _MAX_BYTES else None
         found = [each for each in listed if isinstance(each, dict)]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise ConfigurationError(
             f"The issuer gives no keys (HTTP {response.status_code}).",
             hint="Check --url, and --issuer if it is given: the keys are below it, at .well-known/jwks.json.",

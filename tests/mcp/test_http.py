@@ -457,6 +457,18 @@ async def test_an_issuer_that_hangs_delays_one_request_and_then_none(project: Pr
         assert project.fetched == begun + 1  # the pause begins when a try has ended
 
 
+async def test_an_issuer_whose_answer_trickles_in_holds_nobody_for_longer(project: Project) -> None:
+    """A byte now and then is no silence, and what comes of it is no answer."""
+    keys = SigningKeys(AuthSite(issuer=project.issuer, address="http://127.0.0.1/mcp").keys, timeout_seconds=0.3)
+    project.pause = 0.05
+    try:
+        for asking in (keys.load(), keys.key("first")):
+            with pytest.raises(UnavailableError):
+                await asyncio.wait_for(asking, 20)
+    finally:
+        project.pause = 0.0
+
+
 async def test_while_nobody_can_tell_whether_a_token_is_good_clients_are_told_to_wait(
     project: Project, studio: SupabaseMemory, user_id: str
 ) -> None:

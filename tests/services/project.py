@@ -59,6 +59,7 @@ class Project:
         status: The status of the issuer's answer to requests for its keys.
         fetched: The number of these requests.
         answering: Whether the issuer answers them; while it is cleared, the issuer hangs.
+        pause: How long the issuer waits before each byte of an answer, in seconds.
         passwords: The users who can sign in: id and password, by email address.
     """
 
@@ -67,6 +68,7 @@ class Project:
         self.published: list[dict[str, Any]] = [self.keys[0].public]
         self.status = 200
         self.fetched = 0
+        self.pause = 0.0
         self.passwords: dict[str, tuple[str, str]] = {}
         self.answering = threading.Event()
         self.answering.set()
@@ -146,7 +148,19 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.project.fetched += 1
         self.project.answering.wait(30)
+        if self.project.pause:
+            self._trickle()
+            return
         self._answer(self.project.status, json.dumps({"keys": self.project.published}).encode())
+
+    def _trickle(self) -> None:
+        self.close_connection = True
+        while self.project.pause:
+            time.sleep(self.project.pause)
+            try:
+                self.wfile.write(b"H")
+            except OSError:
+                return
 
     def do_OPTIONS(self) -> None:
         """Answer a browser's CORS preflight request."""
