@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.branch import BranchUpdate
     from langchain_supabase_memory.operations.manifests.encoding import Lists
     from langchain_supabase_memory.settings import Retention
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -170,6 +173,7 @@ def _append_repeated(
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
     """Store rows; parts that exceed the database's limit are removed, and a note names them in place."""
+    whole = dict(rows)
     texts = {name: documents.dumps(row) for name, row in rows.items()}
     largest = max(map(len, texts.values()), default=0)
     if largest > truncation.MESSAGE_BYTES:
@@ -188,6 +192,14 @@ def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Fl
             if largest * 4 > before * 3:  # the rest cannot be shrunk, so a retry would fail again
                 raise too_large_ids(rows) from None
         else:
+            for name in rows:
+                if rows[name] is not whole[name]:
+                    _logger.warning(
+                        "A message of %s is stored without some of it, and later turns are not shown that: send a"
+                        " link, or raise message_bytes in memory_private.limits",
+                        readable_size(truncation.size(whole[name])),
+                        extra={"memory_message_id": name},
+                    )
             return answer  # type: ignore[no-any-return]
 
 

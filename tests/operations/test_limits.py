@@ -64,7 +64,9 @@ def limited(cluster: Cluster, own: str) -> Iterator[Callable[..., SupabaseMemory
 
 
 @pytest.mark.parametrize("caller", ["data_api-async", "direct-sync"], indirect=True)
-async def test_a_turn_is_not_dropped_for_a_picture(caller: Caller, user_id: str) -> None:
+async def test_a_turn_is_not_dropped_for_a_picture(
+    caller: Caller, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
     asked = HumanMessage([{"type": "text", "text": "What is this kiln?"}, picture(6 * MIB), picture(100)], id="asked")
     await caller(caller.service.for_user(user_id).conversation("t").append, [asked, AIMessage("A Cress.")])
     assert len(asked.content[1]["base64"]) > 5 * MIB, "the caller's own stays"  # type: ignore[index]
@@ -73,6 +75,9 @@ async def test_a_turn_is_not_dropped_for_a_picture(caller: Caller, user_id: str)
     assert stored.content[1] == {"type": "text", "text": "[image/png, 6.3 MB, left out: more than a message may have]"}
     assert stored.content[2] == asked.content[2], "what fits stays"
     assert "[image/png" in (await caller(caller.service.for_user(user_id).conversation("t").turns.list))[0].user_query
+    (logged,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert logged.getMessage().startswith("A message of 6.3 MB is stored without some of it")
+    assert getattr(logged, "memory_message_id", None) == "asked"
 
 
 @pytest.mark.parametrize(
