@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from langchain_supabase_memory.cli.formatting import STATE_STYLES, format_id
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID
 
@@ -118,5 +119,5 @@ def _errors(row: ConversationStatus) -> list[str]:
 
 
 def _next_try(pause: Pause) -> str:
-    times = f"{pause.failures} failure{'s' * (pause.failures != 1)}"
+    times = pluralize(pause.failures, "failure")
     return f"given up after {times}" if pause.until is None else f"{times}, again {pause.until.astimezone():%H:%M:%S}"

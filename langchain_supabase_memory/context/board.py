@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.attribution import plain_label
 from langchain_supabase_memory.language.messages.content import indented
@@ -152,7 +153,7 @@ class BoardPart:
     @property
     def has_content(self) -> str:
         """The number of items and of items left out, in words."""
-        counted = f"{len(self.items)} item" + ("s" if len(self.items) != 1 else "")
+        counted = pluralize(len(self.items), "item")
         left = [f"{self.left_out} left out"] if self.left_out else []
         left += ["more on the board"] if self.has_more else []
         return ", ".join([counted, *left])

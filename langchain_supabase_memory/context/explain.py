@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.context.explanation import RECALL_REASONS, Explanation, ExplanationPart
 from langchain_supabase_memory.context.past_prompt import RebuiltPart, RebuiltPrompt, Sources, shown_sequences
 from langchain_supabase_memory.context.profile_part import profile_line
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.language.shared_words import shared_word_ratios
 from langchain_supabase_memory.operations.manifests.parts import PART_REASONS
@@ -403,8 +404,7 @@ class Explainer:
         status = self._evidence.status
         removed = 0 if status is None else max(0, status.next_sequence - status.messages)
         if removed:
-            is_one = removed == 1
-            text = f"{removed:,} {'message' if is_one else 'messages'} of this conversation {'is' if is_one else 'are'}"
+            text = f"{pluralize(removed, 'message')} of this conversation {'is' if removed == 1 else 'are'}"
             yield ExplanationPart("removed", f"{text} not stored any more: expired or forgotten.", self._evidence.key)
 
     def _part(self, kind: ExplanationKind, text: str, place: Place) -> ExplanationPart:

@@ -17,6 +17,7 @@ from langchain_supabase_memory.context.shared_part import SharedPart
 from langchain_supabase_memory.context.summary_part import BORDER
 from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.context.turn_parts import NOWHERE, Position, TurnParts, with_parts
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.manifests.beginning import Beginning, Move
@@ -241,7 +242,7 @@ class ContextPack:
         found = self.remembered.message
         if found is not None:
             count, threads = len(self.recalled), len({(each.thread_id, each.agent_id) for each in self.recalled})
-            covers = f"{count} passage{'s' * (count != 1)}" + (f" of {threads} conversations" if threads > 1 else "")
+            covers = pluralize(count, "passage") + (f" of {threads} conversations" if threads > 1 else "")
             sections.append(_section("recalled", [PromptEntry(found)], covers))
         if self.fitted.current:
             sections.append(_section("current", self.fitted.current, "the turn under way"))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.context.token_meter import Sizes
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
 
@@ -73,7 +74,7 @@ class ProfilePart:
     @property
     def has_content(self) -> str:
         """The number of items and of items left out, in words."""
-        counted = f"{len(self.items)} item" + ("s" if len(self.items) != 1 else "")
+        counted = pluralize(len(self.items), "item")
         return f"{counted}, {self.left_out} left out" if self.left_out else counted
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_supabase_memory import markup
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations.manifests.beginning import MOVES, Move
 
@@ -153,8 +154,7 @@ class ContextReport:
         said = [f"messages {first} to {last} omitted: {why}" for first, last, why in self.omitted]
         said = said or ["nothing omitted"]
         if self.board_left_out:
-            items = "item" if self.board_left_out == 1 else "items"
-            said.append(f"{self.board_left_out:,} {items} of the board left out")
+            said.append(f"{pluralize(self.board_left_out, 'item')} of the board left out")
         said += [f"the space {spell_out(each)} may not be read" for each in self.refused_spaces]
         if self.moved is not None:
             said.append(f"the beginning moved: {MOVES[self.moved]}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from langchain_supabase_memory.checks import wrong_type
 from langchain_supabase_memory.context.board import TRIES, author, item_text, item_weight, max_items_of
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.json_types import Named
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
@@ -164,7 +165,7 @@ class SharedPart:
         """What it holds, in words."""
         shown = [board for board in self.boards if board.items]
         items, boards = sum(len(board.items) for board in shown), len(shown)
-        counted = f"{items} item{'s' * (items != 1)} of {boards} board{'s' * (boards != 1)}"
+        counted = f"{pluralize(items, 'item')} of {pluralize(boards, 'board')}"
         left = sum(board.left_out for board in self.boards)
         return f"{counted}, {left} left out" if left else counted
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.agents.tools.output_limit import Passage, date_of, fit_passages, name, note, wrap
 from langchain_supabase_memory.agents.tools.profile import person_of
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.operations import topics, usage
 from langchain_supabase_memory.values import Signal
 
@@ -73,9 +74,7 @@ def _topics(talked_about: Sequence[Topic], zone: tzinfo) -> list[str]:
         place = "".join(
             f", as in conversation {name(each.thread_id)}, message {each.sequence}" for each in topic.quotes[:1]
         )
-        lines.append(
-            f"{name(topic.label)}: {topic.episodes} {'episode' if topic.episodes == 1 else 'episodes'}{last}{place}"
-        )
+        lines.append(f"{name(topic.label)}: {pluralize(topic.episodes, 'episode')}{last}{place}")
     return lines
 
 

@@ -23,6 +23,7 @@ from langchain_supabase_memory.errors import (
     PermissionDeniedError,
     TooLargeError,
 )
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages.invisible import spell_out
 from langchain_supabase_memory.operations import contributions, spaces
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind  # noqa: TC001  # pydantic reads it
@@ -100,7 +101,7 @@ class QuoteToShare:
         said = "" if self.message.created_at is None else f" on {date_of(self.message.created_at, zone)}"
         return "\n".join(
             [
-                f"Share this with {count:,} {'member' if count == 1 else 'members'} of a space?",
+                f"Share this with {pluralize(count, 'member')} of a space?",
                 f"Quote: {spell_out(' '.join(self.words.split()))}",
                 f"From: message {self.message.sequence} by {self.message.role}{said}",
                 f"Space: {name if len(name) <= _NAME else f'{name[:_NAME]} …'}",

@@ -29,6 +29,7 @@ from langchain_supabase_memory.cli.demo import replay
 from langchain_supabase_memory.cli.demo.agent import BUDGET, POLICY, AgentAnswer, DemoAgent
 from langchain_supabase_memory.cli.demo.replay import THREAD, USER
 from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.extractive.quotes import HEADER
 from langchain_supabase_memory.language.messages.invisible import spell_out, spell_out_lines
 from langchain_supabase_memory.memory.config import MemoryConfig
@@ -291,7 +292,7 @@ class _Scores:
     def show(self, console: Console) -> None:
         """Print the costs of all questions."""
         count = len(self.answers)
-        table = Table(title=f"What {count} question{'s' * (count != 1)} took", title_justify="left")
+        table = Table(title=f"What {pluralize(count, 'question')} took", title_justify="left")
         for heading in ("of the conversation", "sent", "with the full history each time", "saved"):
             table.add_column(heading, justify="right" if table.columns else "left")
         sent = sum(each.characters for each in self.answers), sum(each.tokens for each in self.answers)
