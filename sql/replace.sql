@@ -45,7 +45,6 @@ begin
           and d.classid in ('pg_catalog.pg_attrdef'::regclass, 'pg_catalog.pg_constraint'::regclass,
                             'pg_catalog.pg_class'::regclass))
       and not exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid)
-    order by p.oid desc -- one whose body is parsed depends on those that it calls, which were created before it
   loop
     execute format('drop function %s', v_function);
   end loop;

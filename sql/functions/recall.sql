@@ -549,20 +549,20 @@ begin
 end
 $function$;
 
--- Returns a chunk as JSON. The planner writes its body into the caller's statement: a pack has some fifty chunks.
+-- Returns a chunk as JSON.
 create or replace function memory_private.chunk_json(
   p_chunk memory.working_memory_chunks, p_conversation memory.conversations
 )
 returns json
-language sql stable security invoker
-return json_build_object(
-  'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
-  'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
-  'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
-  'type', p_chunk.type, 'role', p_chunk.role, 'speaker', case when starts_with(p_chunk.user_id, 'space:')
-    then memory_private.chunk_speaker(p_chunk) else p_chunk.speaker end,
-  'said_at', p_chunk.said_at, 'content', p_chunk.content, 'importance', p_chunk.importance,
-  'expires_at', p_chunk.expires_at);
+language sql stable security invoker set search_path = ''
+as $function$
+  select json_build_object(
+    'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
+    'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
+    'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
+    'type', p_chunk.type, 'role', p_chunk.role, 'speaker', memory_private.chunk_speaker(p_chunk), 'said_at', p_chunk.said_at,
+    'content', p_chunk.content, 'importance', p_chunk.importance, 'expires_at', p_chunk.expires_at)
+$function$;
 
 -- Returns the condition on the chunks k that a question's filters make; the arguments are the names of the filters
 -- in the statement.
