@@ -20,6 +20,7 @@ from langchain_supabase_memory.context.summary_part import SummaryPart
 from langchain_supabase_memory.context.token_meter import Sizes, meter
 from langchain_supabase_memory.context.turn_parts import Position
 from langchain_supabase_memory.operations.boards.perspective import is_persons
+from langchain_supabase_memory.operations.rows import time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -242,8 +243,7 @@ def _moved_at(document: Mapping[str, Any], fitted: FittedContext) -> datetime | 
         return None
     summary = fitted.head.summary
     if summary is None:
-        began = document.get("created_at")
-        return None if began is None else datetime.fromisoformat(began)
+        return time_of(document.get("created_at"))
     return summary.created_at if summary.edited_at is None else max(summary.created_at, summary.edited_at)
 
 

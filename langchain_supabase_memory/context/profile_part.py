@@ -11,6 +11,7 @@ from langchain_supabase_memory.context.token_meter import Sizes
 from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.messages.fence import escaped
+from langchain_supabase_memory.operations.rows import time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +66,7 @@ class ProfilePart:
     @classmethod
     def from_document(cls, document: Sequence[Mapping[str, Any]] | None) -> ProfilePart:
         """Create the part from what `memory_context` returns; `None` if nothing was asked for."""
-        return cls(tuple(ProfileLine(row["id"], line(row), _time(row["noted_at"])) for row in document or ()))
+        return cls(tuple(ProfileLine(row["id"], line(row), time_of(row["noted_at"])) for row in document or ()))
 
     def __bool__(self) -> bool:
         """Return whether the part is not empty."""
@@ -166,10 +167,6 @@ def line(row: Mapping[str, Any]) -> str:
     no = "not " if row["polarity"] < 0 else ""
     before = f"; before: {row['before']}" if row["before"] is not None else ""
     return " ".join(f"- {row['kind']} ({about}): {no}{row['value']}{before}".split())
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 _CHARACTERS_A_TOKEN: Final = 4

@@ -114,9 +114,9 @@ def _with_signed_thoughts(message: AIMessage, short: AIMessage) -> AIMessage:
 
 def _is_signed(block: Mapping[str, Any]) -> bool:
     """Return whether a block is a thought that its provider signed or encrypted, and that it accepts by itself."""
-    thought = block.get("value") if block.get("type") == "non_standard" else block
-    kind = thought.get("type") if isinstance(thought, Mapping) else None
-    if not isinstance(thought, Mapping) or not isinstance(kind, str) or kind not in _SIGNED:
+    thought = content.native(block)
+    kind = thought.get("type")
+    if not isinstance(kind, str) or kind not in _SIGNED:
         return False
     if kind == "redacted_thinking":
         return True

@@ -105,8 +105,7 @@ def screen_calls(message: BaseMessage) -> list[str]:
     """Return the ids of an AI message's computer calls: they stand in its blocks alone, and want a screenshot each."""
     if not isinstance(message, AIMessage):
         return []
-    held = [block.get("value") if _kind(block) == "non_standard" else block for block in blocks(message.content)]
-    found = [block for block in held if isinstance(block, dict) and _kind(block) == _SCREEN_CALL]
+    found = [block for block in map(native, blocks(message.content)) if _kind(block) == _SCREEN_CALL]
     return [block["call_id"] for block in found if isinstance(block.get("call_id"), str)]
 
 
@@ -114,8 +113,7 @@ def is_screen(message: BaseMessage) -> bool:
     """Return whether a message is the screenshot that a computer call asked for."""
     if not isinstance(message, ToolMessage):
         return False
-    held = [block.get("value") if _kind(block) == "non_standard" else block for block in blocks(message.content)]
-    kinds = [message.additional_kwargs.get("type"), *(block.get("type") for block in held if isinstance(block, dict))]
+    kinds = [message.additional_kwargs.get("type"), *(native(block).get("type") for block in blocks(message.content))]
     return f"{_SCREEN_CALL}_output" in kinds
 
 
@@ -127,6 +125,12 @@ def calls_text(calls: Iterable[Mapping[str, Any]]) -> str:
 def blocks(content: Any) -> list[Mapping[str, Any]]:
     """Return the content blocks of a message that are not bare text."""
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def native(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the provider's own block that a `non_standard` one holds; other blocks as they are."""
+    value = block.get("value") if block.get("type") == "non_standard" else None
+    return value if isinstance(value, dict) else block
 
 
 def media(content: Any) -> list[Mapping[str, Any]]:

@@ -66,24 +66,20 @@ def portable_items(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     is_lost = False  # whether the reasoning before an item is left out
     lost_ids: set[object] = set()
     for item in items:
-        kind = _native(item).get("type", "message")
+        native = content.native(item)
+        kind = native.get("type", "message")
         if kind == _REASONING:
-            is_lost = _is_only_named(_native(item))
+            is_lost = _is_only_named(native)
             if not is_lost:
                 made.append(dict(item))
         elif kind in _WITHOUT_ID:
             made.append(_without_id(item))
             is_lost = False
         elif is_lost:
-            lost_ids |= {_native(item).get(key) for key in ("id", "call_id")} - {None}
-        elif not lost_ids & {_native(item).get(key) for key in ("call_id", "tool_call_id", "approval_request_id")}:
+            lost_ids |= {native.get(key) for key in ("id", "call_id")} - {None}
+        elif not lost_ids & {native.get(key) for key in ("call_id", "tool_call_id", "approval_request_id")}:
             made.append(dict(item))
     return made
-
-
-def _native(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    value = item.get("value") if item.get("type") == "non_standard" else item
-    return value if isinstance(value, dict) else item
 
 
 def _is_only_named(reasoning: Mapping[str, Any]) -> bool:
@@ -120,7 +116,7 @@ def _without_items(message: AIMessage) -> AIMessage:
 
 def _named_image(block: dict[str, Any]) -> dict[str, Any]:
     """Return a name in place of a generated image, of which only the id is sent; other blocks as they are."""
-    native = _native(block)
+    native = content.native(block)
     is_image = native.get("type") in ("image", "image_generation_call")
     if not is_image or not str(native.get("id", "")).startswith("ig_"):
         return block

@@ -13,6 +13,7 @@ from langchain_supabase_memory.operations.arguments import conversation_ids, mom
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
 from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ordering_effort, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
+from langchain_supabase_memory.operations.rows import time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -250,8 +251,8 @@ def board_of(key: ConversationKey, row: Mapping[str, Any]) -> Board:
         thread_id=key.thread_id,
         items=[board_item(each) for each in row["items"]],
         changes=[_change(each) for each in row["changes"] or []],
-        edited_at=_time(row["edited_at"]),
-        updated_at=_time(row["updated_at"]),
+        edited_at=time_of(row["edited_at"]),
+        updated_at=time_of(row["updated_at"]),
         **plain,
     )
 
@@ -290,10 +291,6 @@ def board_item(row: Mapping[str, Any]) -> BoardItem:
 def _change(row: Mapping[str, Any]) -> BoardChange:
     fields = {name: row[name] for name in ("version", "item_id", "action", "before", "changed_by")}
     return BoardChange(**fields, changed_at=datetime.fromisoformat(row["changed_at"]))
-
-
-def _time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
 
 
 _TIMES: Final = tuple(each.name for each in fields(BoardItem) if each.name.endswith("_at"))

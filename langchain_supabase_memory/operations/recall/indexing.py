@@ -23,6 +23,7 @@ from langchain_supabase_memory.language.chunks.units import StoredText, Unit, te
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, keys
+from langchain_supabase_memory.operations.rows import time_of
 from langchain_supabase_memory.operations.unreadable import quarantine
 from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Signal
 
@@ -301,8 +302,7 @@ def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     values = {name: value for name, value in row.items() if name in _AS_THEY_ARE}
     values["episode"] = row["stretch"]
     values["said_at"] = datetime.fromisoformat(row["said_at"])
-    if row["expires_at"] is not None:
-        values["expires_at"] = datetime.fromisoformat(row["expires_at"])
+    values["expires_at"] = time_of(row["expires_at"])
     if row.get("signals"):
         values["signals"] = Signal(row["signals"])
     if row.get("tone") is not None:
