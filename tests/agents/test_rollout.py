@@ -538,7 +538,7 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
     shown = {}
     for stage in ("off", "parallel"):
         model = counting()
-        agent = make(model, Rollout(flag=said(stage)), thread_id=stage, deadline_seconds=1,
+        agent = make(model, Rollout(flag=said(stage)), thread_id=stage, deadline_seconds=3,
                      on_error="raise")  # fmt: skip
         watched.functions.clear()
         with caplog.at_level(logging.DEBUG, "langchain_supabase_memory"):
@@ -553,7 +553,7 @@ async def test_a_memory_in_trouble_changes_no_answer_and_delays_it_no_longer_tha
     (found,) = memory.rollout.comparisons("parallel")
     assert (found.error, found.new_tokens, found.old_messages) == ("UnavailableError", None, 1)
     assert found.new_ms is not None
-    assert (found.new_ms > 900) == (how == "hangs")
+    assert (found.new_ms > 2_900) == (how == "hangs")
     assert SECRET not in caplog.text
     report = memory.rollout.report(agent_id=memory.agent_id)
     assert [(each.comparisons, each.failures, each.saved_percent) for each in report.stages] == [(1, 1, None)]

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import as_file
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -219,12 +220,24 @@ def test_a_failed_migration_leaves_nothing(cluster: Cluster) -> None:
     assert cluster.dump(name, "--no-comments") == before
 
 
-@each_case("setting", ["statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"])
-def test_time_limits_for_calls_are_no_limit_of_a_migration(cluster: Cluster, setting: str) -> None:
-    name = cluster.create_database()
-    cluster.execute(f"alter database {name} set {setting} = 10", superuser=True)
-    for _ in range(2):
-        assert migrate(cluster.conn_string(name)) == script.current()
+@each_case(
+    ("setting", "milliseconds"),
+    [("statement_timeout", 50), ("transaction_timeout", 250), ("idle_in_transaction_session_timeout", 250)],
+)
+def test_time_limits_for_calls_are_no_limit_of_a_migration(
+    cluster: Cluster, setting: str, milliseconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, text = cluster.create_database(), script.text
+    cluster.execute(f"alter database {name} set {setting} = {milliseconds}", superuser=True)
+
+    def slow_text(*args: Any, **options: Any) -> str:
+        time.sleep(0.3)
+        return text(*args, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(script, "text", slow_text)
+        for _ in range(2):
+            assert migrate(cluster.conn_string(name)) == script.current()
 
 
 def test_a_database_that_would_read_the_functions_wrongly_is_told_so(cluster: Cluster) -> None:
