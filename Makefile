@@ -47,7 +47,7 @@ test-slow: .venv/ready tests/services/node_modules/ready
 # The inspector, the site and the page of examples/ in a real Chromium: the one that CHROMIUM names, or Debian's, installed if permitted.
 test-browser: .tools/browser/ready tests/services/node_modules/ready docs
 	@command -v $${CHROMIUM:-chromium} >/dev/null || tools/chromium.sh
-	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser tests/inspector tests/project $(ARGS)
+	PYTHONDONTWRITEBYTECODE= .tools/browser/env/bin/python -m pytest -m browser -n 2 --dist loadfile tests/inspector tests/project $(ARGS)
 
 # On a coordinator and two workers of Citus, from a folder of binaries with Citus and pgvector: make test-citus PG=/a/folder
 # See docs/citus.md. Not part of CI, since no package provides Citus.
