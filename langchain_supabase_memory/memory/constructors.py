@@ -231,7 +231,8 @@ class Constructors(MemoryHandle):
                 The embedded database accepts both, and cannot verify a token's signature.
 
         Returns:
-            A memory whose calls row level security checks as that user. It has its own outbox.
+            A memory whose calls row level security checks as that user. What it could not store is stored with the
+            user's next token.
 
         Raises:
             AuthenticationError: Nobody is signed in: the token is not valid, or the claims name no user.

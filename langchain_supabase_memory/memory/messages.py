@@ -9,7 +9,7 @@ from langchain_supabase_memory.memory import context_defaults
 from langchain_supabase_memory.operations import conversations, turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from langchain_supabase_memory.context.pack import ContextPack
@@ -129,7 +129,8 @@ def forget(services: Services, key: ConversationKey, *, dry_run: bool = False) -
         What was deleted.
     """
     receipt = yield from conversations.forget(key, dry_run=dry_run)
-    _drop(services, [key], dry_run=dry_run)
+    if not dry_run:  # only afterwards, because a failure would lose them
+        services.outbox.drop(key)
     return receipt
 
 
@@ -174,8 +175,8 @@ def forget_user(
         InvalidInputError: There is no owner.
     """
     receipt = yield from conversations.forget_user(owner, agent_id=agent_id, dry_run=dry_run)
-    keys = services.outbox.conversations()
-    _drop(services, [key for key in keys if key.user_id == owner and agent_id in (None, key.agent_id)], dry_run=dry_run)
+    if not dry_run:  # only afterwards, because a failure would lose them
+        services.outbox.drop_user(owner, agent_id)
     return receipt
 
 
@@ -215,9 +216,3 @@ def forget_expired(
             dry_run=dry_run,
         )
     )
-
-
-def _drop(services: Services, keys: Iterable[ConversationKey], *, dry_run: bool) -> None:
-    """Drop the outbox messages of forgotten conversations; only afterwards, because a failure would lose them."""
-    for key in () if dry_run else keys:
-        services.outbox.drop(key)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
+from copy import copy
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory import fork
 from langchain_supabase_memory.errors import OutboxError
+from langchain_supabase_memory.humanize import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Self
 
     from langchain_core.messages import BaseMessage
 
@@ -22,11 +26,31 @@ PendingMessages = tuple["BaseMessage", datetime]
 """A message and the time when it should have been stored."""
 
 
+_LONGEST_FOR_USER: Final = timedelta(days=1)
+"""How long messages wait for a signed-in user to come back."""
+
+_logger = logging.getLogger(__name__)
+
+
+class _Waiting:
+    """What waits in this process, by the signed-in user and the conversation, and its lock."""
+
+    def __init__(self) -> None:
+        fork.run_in_each_process(self._begin)
+
+    def _begin(self) -> None:
+        self.lock = threading.Lock()
+        # The parent process delivers its own outbox.
+        self.messages: OrderedDict[tuple[str | None, ConversationKey], OrderedDict[str, PendingMessages]] = (
+            OrderedDict()
+        )
+
+
 class Outbox:
     """Messages that could not be stored, by conversation. Every method is thread-safe.
 
     Args:
-        limit: The maximum number of messages, over all conversations.
+        limit: The maximum number of messages, over all conversations and users.
         needs_owner: Whether to keep only messages that name their owner, because another user may be signed in
             later.
     """
@@ -34,27 +58,39 @@ class Outbox:
     def __init__(self, limit: int, *, needs_owner: bool = False) -> None:
         self.limit = limit
         self.needs_owner = needs_owner
-        fork.run_in_each_process(self._begin)
+        self._user: str | None = None
+        self._waiting = _Waiting()
 
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
-        # The parent process delivers its own outbox.
-        self._waiting: OrderedDict[ConversationKey, OrderedDict[str, PendingMessages]] = OrderedDict()
+    def of_user(self, user: str) -> Self:
+        """Return the part of this outbox whose messages a user's token alone can store.
+
+        Args:
+            user: The subject of a token that the database has accepted; nobody else may see what waits.
+        """
+        part = copy(self)
+        part._user = user
+        return part
 
     def __len__(self) -> int:
-        """Return the number of messages."""
-        with self._lock:
-            return sum(map(len, self._waiting.values()))
+        """Return the number of messages of this part."""
+        with self._waiting.lock:
+            return sum(len(held) for (user, _), held in self._waiting.messages.items() if user == self._user)
+
+    @property
+    def total(self) -> int:
+        """The number of messages of all users."""
+        with self._waiting.lock:
+            return self._count()
 
     def conversations(self) -> list[ConversationKey]:
         """Return the conversations with messages, the oldest first."""
-        with self._lock:
-            return list(self._waiting)
+        with self._waiting.lock:
+            return [key for user, key in self._waiting.messages if user == self._user]
 
     def pending(self, key: ConversationKey) -> list[PendingMessages]:
         """Return a conversation's messages, in order."""
-        with self._lock:
-            return list(self._waiting.get(key, {}).values())
+        with self._waiting.lock:
+            return list(self._waiting.messages.get(self._place(key), {}).values())
 
     def keep(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> None:
         """Add messages (which have ids) after those that are already there; all of them or none.
@@ -68,37 +104,88 @@ class Outbox:
                 "signed in when the database is back.",
                 hint="Name the user of each run, as configurable user_id, or of each handle, as user_id.",
             )
-        now = datetime.now(UTC)
-        with self._lock:
-            held = self._waiting.get(key, OrderedDict())
+        now, place = datetime.now(UTC), self._place(key)
+        with self._waiting.lock:
+            self._drop_old(now)
+            held = self._waiting.messages.get(place, OrderedDict())
             fresh = {str(message.id): (message, now) for message in messages if message.id not in held}
-            if sum(map(len, self._waiting.values())) + len(fresh) > self.limit:
+            if self._count() + len(fresh) > self.limit:
                 raise OutboxError
-            self._waiting.setdefault(key, held).update(fresh)
+            if fresh:
+                self._waiting.messages.setdefault(place, held).update(fresh)
+
+    def move_to(self, other: Outbox) -> None:
+        """Move all messages of this part to another outbox, behind what waits there for the same conversation."""
+        with self._waiting.lock:
+            moved = [(key, self._waiting.messages.pop((user, key))) for user, key in self._of_part()]
+        with other._waiting.lock:
+            for key, held in moved:
+                place = other._place(key)
+                other._waiting.messages.setdefault(place, OrderedDict()).update(held)
 
     def delivered(self, key: ConversationKey, messages: Sequence[BaseMessage]) -> None:
         """Remove messages that have been stored."""
-        with self._lock:
-            held = self._waiting.get(key)
-            if held is None:
-                return
-            for message in messages:
-                held.pop(str(message.id), None)
-            if not held:
-                del self._waiting[key]
+        with self._waiting.lock:
+            self._remove(self._place(key), [str(message.id) for message in messages])
 
     def forget(self, key: ConversationKey, message_id: str) -> None:
         """Remove one message, because it was forgotten."""
-        with self._lock:
-            for each in (replace(key, private=private) for private in (False, True)):
-                held = self._waiting.get(each)
-                if held is not None:
-                    held.pop(message_id, None)
-                    if not held:
-                        del self._waiting[each]
+        with self._waiting.lock:
+            for place in self._places(key):
+                self._remove(place, [message_id])
 
     def drop(self, key: ConversationKey) -> None:
         """Remove all messages of a conversation, because it was forgotten."""
-        with self._lock:
-            for private in (False, True):
-                self._waiting.pop(replace(key, private=private), None)
+        with self._waiting.lock:
+            for place in self._places(key):
+                self._waiting.messages.pop(place, None)
+
+    def drop_user(self, owner: str | None, agent_id: str | None) -> None:
+        """Remove all messages of an owner, because they were forgotten.
+
+        Args:
+            owner: The owner; `None` means the user of this part.
+            agent_id: Only those of conversations with this agent; `None` means all.
+        """
+        with self._waiting.lock:
+            for user, key in list(self._waiting.messages):
+                is_owners = (user, key.user_id) in ((self._user, owner), (owner or self._user, None))
+                if is_owners and agent_id in (None, key.agent_id):
+                    del self._waiting.messages[user, key]
+
+    def _place(self, key: ConversationKey) -> tuple[str | None, ConversationKey]:
+        is_named = self._user is not None and key.user_id == self._user
+        return self._user, replace(key, user_id=None) if is_named else key
+
+    def _places(self, key: ConversationKey) -> Iterator[tuple[str | None, ConversationKey]]:
+        """The places of a conversation: private or not, with who names its owner and with its signed-in owner."""
+        for private in (False, True):
+            user, at = self._place(replace(key, private=private))
+            yield user, at
+            if user is None and at.user_id is not None:
+                yield at.user_id, replace(at, user_id=None)
+
+    def _of_part(self) -> list[tuple[str | None, ConversationKey]]:
+        return [(user, key) for user, key in self._waiting.messages if user == self._user]
+
+    def _count(self) -> int:
+        return sum(map(len, self._waiting.messages.values()))
+
+    def _remove(self, place: tuple[str | None, ConversationKey], message_ids: Sequence[str]) -> None:
+        held = self._waiting.messages.get(place)
+        if held is None:
+            return
+        for message_id in message_ids:
+            held.pop(message_id, None)
+        if not held:
+            del self._waiting.messages[place]
+
+    def _drop_old(self, now: datetime) -> None:
+        """Drop what waits for a user who did not come back, so that it takes no place for good."""
+        dropped = 0
+        for (user, key), held in list(self._waiting.messages.items()):
+            newest = max(time for _, time in held.values())
+            if user is not None and newest < now - _LONGEST_FOR_USER:
+                dropped += len(self._waiting.messages.pop((user, key)))
+        if dropped:
+            _logger.warning("%s dropped: no token of the user came for a day.", pluralize(dropped, "waiting message"))

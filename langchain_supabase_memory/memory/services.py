@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from langchain_supabase_memory.adapters.telemetry.metrics import NO_METRICS, NoM
 from langchain_supabase_memory.adapters.transports.breaker import CLOSED, Breaker, BreakingTransport
 from langchain_supabase_memory.checks import boolean
 from langchain_supabase_memory.effects import SCHEMA, Ask, Call, Embed, ModelStep, RateTone, Rerank, SyncAsync
-from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError
+from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.memory.background import CLOSE_SECONDS, FLUSH_SECONDS, BackgroundTasks
@@ -108,12 +108,13 @@ class Services(Unpicklable):
         agent_id = as_id("agent_id", agent_id)
         if not isinstance(transport, BreakingTransport):
             transport = BreakingTransport(transport, Breaker(settings.config.breaker))
-        self.transport: Transport = transport
+        self.transport = transport
         self.user_id = user_id
         self.agent_id = agent_id
         self.settings = settings
         self.config = settings.config
         self._begin()
+        self._outbox_of_all = self._outbox
         self.background = BackgroundTasks()
         self.identity: object = None
         self.member: str | None = None
@@ -129,10 +130,20 @@ class Services(Unpicklable):
     def _begin(self) -> None:
         """Create the state of one identity in this process; it is never shared with another identity."""
         needs_owner = self.transport.identity_is_callback
-        self.outbox = Outbox(self.config.outbox_limit, needs_owner=needs_owner)
+        self._outbox = Outbox(self.config.outbox_limit, needs_owner=needs_owner)
         self.records = StateRecords(needs_owner=needs_owner)
         self.packs = PendingManifests(needs_owner=needs_owner)
         self.lifetime = Lifetime()
+
+    @property
+    def outbox(self) -> Outbox:
+        """Where messages of this identity wait: those of a verified token's user wait for any token of theirs."""
+        user = None if self.identity is None else self.transport.accepted_user
+        if user is None:
+            return self._outbox
+        outbox = self._outbox_of_all.of_user(user)
+        self._outbox.move_to(outbox)
+        return outbox
 
     def is_owner_known(self, key: ConversationKey) -> bool:
         """Whether state kept by a key is its owner's: where a callback says who signs in, the next may differ."""
@@ -153,7 +164,9 @@ class Services(Unpicklable):
         return twin
 
     def for_identity(self, identity: Any) -> Self:
-        """Return the services for the bearer of a token, with the same models and connections but no shared state.
+        """Return the services for the bearer of a token, with the same models and connections.
+
+        They share no state with another user's; messages that wait for the same user are delivered by either.
 
         Args:
             identity: The token or the claims in the transport's form.
@@ -331,7 +344,7 @@ class Services(Unpicklable):
             circuit.failures,
             circuit.retry_in_seconds,
             circuit.last_code,
-            len(self.outbox),
+            len(self.outbox) if self.identity is not None else self.outbox.total,
             self.causes.failures,
             len(self.background),
         )
@@ -353,11 +366,25 @@ class Services(Unpicklable):
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow with this memory's transport and models."""
+        if self._has_unverified_outbox:
+            with suppress(SupabaseMemoryError):  # the flow fails likewise
+                effects.run(effects.call(SCHEMA, {}), self)
         return effects.run(flow, self)
 
     async def arun(self, flow: Flow[T]) -> T:
         """The async twin of `run`."""
+        if self._has_unverified_outbox:
+            with suppress(SupabaseMemoryError):  # the flow fails likewise
+                await effects.arun(effects.call(SCHEMA, {}), self)
         return await effects.arun(flow, self)
+
+    @property
+    def _has_unverified_outbox(self) -> bool:
+        """Whether messages wait for the user that the token names, which the database has not verified."""
+        if self.identity is None or self.transport.accepted_user is not None:
+            return False
+        user = self.transport.user
+        return user is not None and len(self._outbox_of_all.of_user(user)) > 0
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a running flow. It reports each failed step to `health`."""

@@ -302,7 +302,7 @@ def test_a_second_asyncio_run_works_and_leaves_nothing_open(data_api: DataApi, c
             assert asyncio.run(say()) == 0
         gc.collect()
     for memory in memories:
-        inner = memory._services.transport.inner  # type: ignore[attr-defined]
+        inner = memory._services.transport.inner
         assert not inner._clients.asynchronous._held if hasattr(inner, "_clients") else True
         memory.close()
 

@@ -143,6 +143,7 @@ class BreakingTransport(Unpicklable):
     def __init__(self, inner: Transport, breaker: Breaker) -> None:
         self.inner = inner
         self.breaker = breaker
+        self._has_answered = False
 
     @property
     def acts_as_user(self) -> bool:
@@ -158,6 +159,11 @@ class BreakingTransport(Unpicklable):
     def user(self) -> str | None:
         """The user that every call acts as; `None` if calls act as no user, if the user varies, or if it is unknown."""
         return getattr(self.inner, "user", None)
+
+    @property
+    def accepted_user(self) -> str | None:
+        """The same user, once the database or the application has verified who it is."""
+        return self.user if self._has_answered or getattr(self.inner, "is_identity_verified", False) else None
 
     @property
     def endpoint(self) -> EndpointInfo:
@@ -204,4 +210,5 @@ class BreakingTransport(Unpicklable):
                 self.breaker.gave_up(probe=probe)
             raise
         self.breaker.succeeded()
+        self._has_answered = True
         self.breaker.has_answered = self.breaker.has_answered or call.function != SCHEMA

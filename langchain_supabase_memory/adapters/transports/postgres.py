@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from functools import lru_cache, partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, LiteralString, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString, Self, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from langchain_supabase_memory import documents, fork
@@ -111,6 +111,9 @@ class PostgresTransport(Unpicklable):
         self._pools = _Pools(conn_string, pool_size, prepare)
         self._claims = None if claims is None else Credential(claims, checked_claims)
         self._retry = retry
+
+    is_identity_verified: ClassVar[bool] = True
+    """The application has verified the claims that it passes."""
 
     @property
     def acts_as_user(self) -> bool:
