@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -33,12 +34,16 @@ MESSAGES_PER_SEGMENT: Final = 10
 KEPT: Final = 8
 """The minimum number of messages without a summary."""
 
+_APART: Final = timedelta(minutes=6)
+"""The time between two conversations: lists are read by the hour."""
+
 _PERIOD: Final = 1000
 """The number of messages after which the texts repeat."""
 
 _COPY_CONVERSATIONS: Final = b"""
 copy memory.conversations (
-  user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through) from stdin
+  user_id, id, thread_id, next_sequence, message_count, total_characters, total_tokens, indexed_through, created_at,
+  updated_at) from stdin
 """
 MESSAGE_COLUMNS: Final = "user_id, conversation_id, sequence, message_id, role, text, characters, tokens, payload"
 """The columns that an append writes of each message; all others have defaults."""
@@ -123,7 +128,7 @@ def fill(conn_string: str, filling: Filling) -> None:
         conn_string: A migrated database, as a role that may disable triggers for a session.
         filling: The conversations to write.
     """
-    texts = _Texts()
+    texts, now = _Texts(), datetime.now(UTC)
     ids = [uuid4() for _ in range(filling.conversations)]
     indexed = -1 if filling.unindexed is None else filling.messages - filling.unindexed - 1
     with psycopg.connect(conn_string) as connection, connection.cursor() as cursor:
@@ -131,9 +136,10 @@ def fill(conn_string: str, filling: Filling) -> None:
         with cursor.copy(_COPY_CONVERSATIONS) as copy:
             characters, tokens = texts.through(filling.messages)
             for number, id_ in enumerate(ids):
+                at = now - (filling.conversations - 1 - number) * _APART
                 copy.write(
                     f"{filling.owner(number)}\t{id_}\t{filling.name}{number}\t{filling.messages}\t{filling.messages}"
-                    f"\t{characters}\t{tokens}\t{indexed}\n"
+                    f"\t{characters}\t{tokens}\t{indexed}\t{at}\t{at}\n"
                 )
         with cursor.copy(_COPY_MESSAGES.encode()) as copy:
             for number, id_ in enumerate(ids):

@@ -61,7 +61,7 @@ class _Noting(CountingTransport):
 
 async def run(lab: Lab) -> list[Table]:
     sizes = [100, 10_000 if lab.quick else 100_000]
-    sites = {size: lab.another("off") for size in sizes}
+    sites = {size: lab.another("off", spaces=True) for size in sizes}
     for size, site in sites.items():
         _fill(site, size)
     rows: list[list[str | float]] = []
@@ -102,6 +102,7 @@ def _fill(site: Site, size: int) -> None:
         fill.fill(site.superuser, filling)
     for user in (_FEW, _ALL):
         with SupabaseMemory.from_conn_string(site.conn_string, user_id=user) as memory:
+            memory.spaces.create("Studio")
             long = memory.conversation("long")
             for turn in range(_TURNS):
                 asked = HumanMessage(f"Which kiln is number {turn}?", id=f"q{turn}")
@@ -109,6 +110,7 @@ def _fill(site: Site, size: int) -> None:
                 long.append([asked, AIMessage(f"The blue one, number {turn}.", id=f"a{turn}")], pack=pack)
             long.summaries.make()
             long.index()
+            memory.topics.update()
             long.board.revise()
     fill.vacuum(site)
 
@@ -158,8 +160,9 @@ def _visitor(memory: SupabaseMemory) -> httpx.AsyncClient:
 
 async def _asked(http: httpx.AsyncClient, name: str, user: str | None) -> None:
     path, given = SCREENS[name]
-    if user is None and "thread" in given:
-        given = {**given, "user": _FEW}
+    given = {name: value for name, value in given.items() if name != "advice"}  # a second view, which replays prompts
+    if "user" in given or (user is None and "thread" in given):
+        given = {**given, "user": user or _FEW}
     (await http.get(path, params=given)).raise_for_status()
 
 

@@ -166,8 +166,8 @@ class Lab:
             self._sites[commit] = self.another(commit)
         return self._sites[commit]
 
-    def another(self, commit: str, *, partitions: int | None = None) -> Site:
-        """Create a new project, with owners' tables in `partitions` partitions."""
+    def another(self, commit: str, *, partitions: int | None = None, spaces: bool = False) -> Site:
+        """Create a new project, with owners' tables in `partitions` partitions, and spaces switched on or off."""
         if self._cluster is None:
             self._cluster = FlushingCluster()
             self._stack.callback(self._cluster.stop)
@@ -175,7 +175,7 @@ class Lab:
         cluster = self._cluster
         database = cluster.create_database()
         cluster.execute(f"alter database {database} set synchronous_commit = {commit}", superuser=True)
-        migrate(cluster.conn_string(database), partitions=partitions)
+        migrate(cluster.conn_string(database), partitions=partitions, spaces=spaces)
         cluster.execute(_FLOOR, database=database)
         cluster.execute(floors.TABLES, database=database)
         api = DataApi(cluster, database)
