@@ -68,6 +68,6 @@ def test_marks_that_somebody_else_has_set_take_nothing_away() -> None:
 
 def test_it_takes_time_in_proportion_to_the_text() -> None:
     for hostile in ("[" * 200_000, "> " * 100_000, "[said" * 40_000, "[said by" * 25_000, "[ " * 100_000):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         assert own_words(attributed(HumanMessage(hostile), "Ana")).content == hostile
-        assert time.perf_counter() - begun < 2
+        assert time.thread_time() - begun < 2

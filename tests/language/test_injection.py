@@ -43,6 +43,6 @@ def test_what_people_ask_for_is_none(text: str) -> None:
 
 def test_it_is_quick_whatever_is_read() -> None:
     for hostile in ("ignore ", "answer with ", "the ", "a@", "send ", " ", "never not "):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         is_injection(hostile * 4_000)
-        assert time.perf_counter() - begun < 1
+        assert time.thread_time() - begun < 1

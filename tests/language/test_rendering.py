@@ -531,9 +531,9 @@ def test_deep_and_foreign_values_are_named_and_large_ones_are_quick() -> None:
     )
     assert "secret" not in content.display_text(foreign)
     large = {"type": "web_search_tool_result", "content": [{"title": f"word {n}", "url": URL} for n in range(20_000)]}
-    began = time.perf_counter()
+    began = time.thread_time()
     assert "word 19999" in content.display_text(AIMessage([large]))
-    assert time.perf_counter() - began < 3
+    assert time.thread_time() - began < 3
 
 
 # --- From the database

@@ -203,9 +203,9 @@ def test_it_takes_a_bounded_time(piece: str) -> None:
         text = piece * (size // len(piece))
         best = 9.0
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             find_signals(mask_foreign(text))
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.thread_time() - begun)
         return best
 
     assert seconds(1_000_000) < max(1.0, 50 * seconds(100_000))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ from langchain_supabase_memory.memory.services import ME, DefaultUser
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.settings import NO_RETRY, BoardPolicy
 from langchain_supabase_memory.values import ConversationKey
-from langchain_supabase_memory.worker import Worker, WorkerPolicy
+from langchain_supabase_memory.worker import Worker, WorkerPolicy, rate_limits
 from langchain_supabase_memory.worker.job import run_job
 from langchain_supabase_memory.worker.rate_limits import RateLimiter
 from langchain_supabase_memory.worker.wake import Wake
@@ -489,29 +490,37 @@ async def test_the_model_is_asked_so_often_a_minute(place: Place, kept: Keep) ->
     assert model.times[-1] - model.times[0] >= 0.25
 
 
-async def test_a_model_that_fails_is_asked_seldom() -> None:
+async def test_a_model_that_fails_is_asked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = RateLimiter(4)
-    calls: list[float] = []
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(rate_limits, "asyncio", SimpleNamespace(sleep=sleep))
 
     async def fail() -> None:
-        calls.append(time.monotonic())
         raise ValueError
 
-    for _ in range(4):
+    for _ in range(3):
         with pytest.raises(ValueError):
             await limits.through(fail)
-    assert calls[2] - calls[0] < 0.4
-    assert calls[3] - calls[2] >= 0.5
+    assert pauses == []
+    with pytest.raises(ValueError):
+        await limits.through(fail)
+    (pause,) = pauses
+    assert 0 < pause <= 1
 
     async def succeed() -> int:
         return 1
 
     assert await limits.through(succeed) == 1
-    start = time.monotonic()
+    pauses.clear()
+    limits._resume_at = 0.0
     for _ in range(2):
         with pytest.raises(ValueError):
             await limits.through(fail)
-    assert time.monotonic() - start < 0.4, "in a row, not in all"
+    assert pauses == [], "in a row, not in all"
 
 
 # --- Failures
