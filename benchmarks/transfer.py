@@ -91,7 +91,8 @@ def _table(site: Site, shape: _Shape, rounds: int) -> Table:
 
 def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, float]:
     """Return the seconds of one run of each."""
-    memory, path = site.direct(), folder / "all.jsonl"
+    owner = f"import-{shape.agent_id}-{number}"
+    exporting, importing, path = site.direct(), site.direct(owner), folder / "all.jsonl"
     taken: dict[str, float] = {}
 
     def timed(name: str, function: Any) -> Any:
@@ -106,16 +107,15 @@ def _round(site: Site, shape: _Shape, folder: Path, number: int) -> dict[str, fl
         ).fetchone()
         assert found is not None
         data = timed("COPY out", lambda: _copied_out(connection, folder / "rows", found[0]))
-        timed("export", lambda: export_conversations(memory.for_user("bench"), path, agent_id=shape.agent_id))
-        owner = f"copy-{shape.agent_id}-{number}"
+        timed("export", lambda: export_conversations(exporting, path, agent_id=shape.agent_id))
+        copied = f"copy-{shape.agent_id}-{number}"
         connection.execute(
             "insert into memory.conversations (user_id, id, thread_id)"
             " select %s, id, thread_id from memory.conversations where user_id = 'bench' and agent_id = %s",
-            [owner, shape.agent_id],
+            [copied, shape.agent_id],
         )
-        timed("COPY in", lambda: _copied_in(connection, owner, data))
-    owner = f"import-{shape.agent_id}-{number}"
-    timed("import", lambda: import_conversations(memory.for_user(owner), jsonl(path)))
+        timed("COPY in", lambda: _copied_in(connection, copied, data))
+    timed("import", lambda: import_conversations(importing, jsonl(path)))
     return taken
 
 
