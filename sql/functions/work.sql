@@ -1,10 +1,10 @@
 -- Due work: marked by a trigger, claimed under a lease, finished by comparing positions. For servers alone.
 
--- Says whether some steps failed, but not all.
+-- Says whether some steps did not fail.
 create or replace function memory_private.has_remaining_steps(p_paused jsonb) returns boolean
 language sql immutable security invoker set search_path = ''
 as $function$
-  select p_paused <> '{}' and not p_paused ? 'all'
+  select not p_paused ? 'all'
 $function$;
 
 -- Returns when the first failed step is tried again; infinity if all were given up, null if none failed.
@@ -118,7 +118,7 @@ begin
        set is_moved = true
      where w.user_id = new.user_id and w.conversation_id = new.id and w.lease_token is not null;
   elsif v_sleeps then
-    -- Some steps are backing off or were given up; the rest is due.
+    -- Some steps are backing off or were given up; the rest is due. If none failed, the clock was set back.
     v_now := clock_timestamp();
     update memory_private.work w
        set run_after = v_now, since = case when w.run_after = 'infinity' then v_now else w.since end
@@ -802,7 +802,8 @@ begin
   insert into memory_private.chores as c (name, run_after)
   values (p_name, clock_timestamp() + p_every_seconds * interval '1 second')
   on conflict (name) do update
-    set run_after = excluded.run_after, done_at = excluded.done_at where c.run_after <= clock_timestamp();
+    set run_after = excluded.run_after, done_at = excluded.done_at
+    where c.run_after <= clock_timestamp() or c.done_at > clock_timestamp(); -- the clock was set back
   return jsonb_build_object('mine', found);
 end
 $function$;

@@ -129,6 +129,21 @@ async def test_a_burst_is_left_alone_until_it_has_settled(caller: Caller, user_i
     assert len(await claimed(caller, user_id, settle=60)) == 1
 
 
+async def test_work_does_not_wait_for_a_clock_that_was_set_back(caller: Caller, user_id: str, conn_string: str) -> None:
+    await say(caller, user_id, "m0")
+    ahead = "set run_after = run_after + interval '1 day', since = since + interval '1 day'"
+    change(conn_string, f"update memory_private.work {ahead} where user_id = %s", user_id)
+    change(
+        conn_string,
+        "update memory_private.owners set turn_at = turn_at + interval '1 day', due_at = due_at + interval '1 day'"
+        " where user_id = %s",
+        user_id,
+    )
+    assert await claimed(caller, user_id) == []
+    await say(caller, user_id, "m1")
+    assert (await one(caller, user_id)).position[0] == 2
+
+
 async def test_a_retry_that_stores_nothing_is_no_second_piece(caller: Caller, user_id: str, conn_string: str) -> None:
     await say(caller, user_id, "m")
     before = rows(conn_string, user_id)
@@ -604,6 +619,10 @@ async def test_a_chore_goes_to_one_of_many(caller: Caller, user_id: str, conn_st
     assert not await do(caller, work.takes_turn(chore, 0.001)), "the one before said when"
     change(conn_string, "update memory_private.chores set run_after = now() where name = %s", chore)
     assert await do(caller, work.takes_turn(chore, 60))
+    ahead = "set run_after = run_after + interval '1 day', done_at = done_at + interval '1 day'"
+    change(conn_string, f"update memory_private.chores {ahead} where name = %s", chore)
+    assert await do(caller, work.takes_turn(chore, 60)), "the clock was set back"
+    assert not await do(caller, work.takes_turn(chore, 60))
 
 
 def test_a_chore_goes_to_one_of_many_who_ask_at_once(user_id: str, conn_string: str, aside: ThreadPoolExecutor) -> None:
