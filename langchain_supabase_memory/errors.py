@@ -600,7 +600,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         ),
     ),
     (
-        re.compile("too many (clients|connections)|connection slots|[Mm]ax client"),
+        re.compile("too many (clients|connections)|no more connections|connection slots|[Mm]ax client"),
         _Meaning(UnavailableError, "The database is out of connections.", _FULL),
     ),
     (

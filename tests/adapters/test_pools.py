@@ -142,6 +142,80 @@ async def test_so_it_is_in_an_event_loop() -> None:
         await AsyncPool(opener, close, 4).take()
 
 
+def test_who_is_refused_waits_for_what_is_being_opened() -> None:
+    opening, go_on, refusals = Event(), Event(), iter([False, True, True])
+
+    def opener() -> Connection:
+        if next(refusals):
+            raise psycopg.OperationalError("no more connections allowed")
+        opening.set()
+        assert go_on.wait(10)
+        return Connection()
+
+    pool = Pool(opener, 4)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(pool.take)
+        assert opening.wait(10)
+        second = threads.submit(pool.take)
+        time.sleep(0.05)
+        go_on.set()
+        pool.give_back(first.result(10), is_usable=True)
+        assert second.result(10) is first.result()
+
+
+async def test_so_it_waits_in_an_event_loop() -> None:
+    """A pooler refuses at once, while those whom it lets in still sign in."""
+    left = [1]
+
+    async def opener() -> Connection:
+        left[0] -= 1
+        if left[0] < 0:
+            raise psycopg.OperationalError("no more connections allowed")
+        await asyncio.sleep(0.02)
+        return Connection()
+
+    async def close(connection: Connection) -> None:
+        connection.close()
+
+    async def call() -> None:
+        pool.give_back(await pool.take(), is_usable=True)
+
+    pool = AsyncPool(opener, close, CALLERS)
+    await asyncio.gather(*(call() for _ in range(3 * CALLERS)))
+
+
+async def test_if_none_can_be_opened_everybody_is_told() -> None:
+    delays, opened = iter([0.01, 0.03, 0.02, 0.03]), []
+
+    async def opener() -> Connection:
+        opened.append(1)
+        await asyncio.sleep(next(delays))
+        raise psycopg.OperationalError("refused")
+
+    async def close(_: Connection) -> None: ...
+
+    pool = AsyncPool(opener, close, 4)
+    refused = await asyncio.gather(*(pool.take() for _ in range(4)), return_exceptions=True)
+    assert [type(each) for each in refused] == [psycopg.OperationalError] * 4
+    assert len(opened) == 4, "nobody tries again"
+
+
+def test_so_is_every_thread() -> None:
+    together, opened = Barrier(4), []
+
+    def opener() -> Connection:
+        opened.append(1)
+        together.wait(10)
+        time.sleep(0.01 * len(opened))
+        raise psycopg.OperationalError("refused")
+
+    pool = Pool(opener, 4)
+    with ThreadPoolExecutor(4) as threads:
+        refused = [threads.submit(pool.take) for _ in range(4)]
+        assert [type(each.exception(10)) for each in refused] == [psycopg.OperationalError] * 4
+    assert len(opened) == 4
+
+
 def test_the_warmest_is_taken_and_what_is_idle_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])

@@ -550,6 +550,7 @@ FATAL = 'connection failed: connection to server at "canary.tenant.password", po
         (FATAL + 'no pg_hba.conf entry for host "::1", user "canary"', AuthenticationError, "sslmode=require"),
         (FATAL + 'database "canary" does not exist', ConfigurationError, "Check the last part"),
         (FATAL + "sorry, too many clients already", UnavailableError, "Use a pooler"),
+        (FATAL + "no more connections allowed (max_client_conn)", UnavailableError, "fewer workers"),
         (FATAL + "Connection refused", UnavailableError, "nothing listens.*Check both"),
         (FATAL + "Network is unreachable", UnavailableError, "use the session pooler's connection string"),
         ("connection timeout expired", UnavailableError, "use the session pooler's connection string"),

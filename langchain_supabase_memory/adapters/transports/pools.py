@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from langchain_supabase_memory.deadline import hold, retrieve_exception, seconds_left
@@ -79,12 +78,14 @@ class Pool(Generic[C]):
         self._returned = threading.Condition()
         self._idle: _Idle[C] = _Idle()
         self._used = 0
+        self._opening = 0
+        self._outages = 0
         self._closed = False
         if first is not None:
             self._idle.add(first)
 
     def take(self) -> C:
-        """Return a connection for one call. If no more can be opened, wait for one that is in use.
+        """Return a connection for one call. If no more can be opened, wait for one that is in use or being opened.
 
         Raises:
             AbandonedError: None became free before the call's deadline.
@@ -92,13 +93,10 @@ class Pool(Generic[C]):
         """
         hold(self._slots)
         try:
-            connection = self._idle_or_new()
+            return self._idle_or_new()
         except BaseException:
             self._slots.release()
             raise
-        with self._returned:
-            self._used += 1
-        return connection
 
     def give_back(self, connection: C, *, is_usable: bool) -> None:
         """Return a connection after its call.
@@ -127,22 +125,40 @@ class Pool(Generic[C]):
 
     def _idle_or_new(self) -> C:
         while True:
-            with suppress(IndexError), self._returned:
-                return self._idle.take()
+            with self._returned:
+                if self._idle:
+                    self._used += 1
+                    return self._idle.take()
+                self._opening += 1
             try:
-                return self._opener()
-            except Exception:
-                if not self._wait_for_idle():
+                connection = self._opener()
+            except BaseException as error:
+                with self._returned:
+                    self._opening -= 1
+                    if not (self._used or self._opening or self._idle):
+                        self._outages += isinstance(error, Exception)
+                        self._returned.notify_all()
+                if not isinstance(error, Exception) or not self._wait_for_idle():
                     raise
+            else:
+                with self._returned:
+                    self._opening -= 1
+                    self._used += 1
+                return connection
 
     def _wait_for_idle(self) -> bool:
-        """Wait until a connection is idle or none is in use; return `False` at once if the pool has none at all."""
+        """Wait until a connection is idle, or until none is in use or being opened.
+
+        Returns:
+            Whether to try again; not if the pool has no connection, and all that were being opened were refused, too.
+        """
         with self._returned:
-            if not self._used and not self._idle:
-                return False
-            while self._used and not self._idle:
+            outages = self._outages
+            if not (self._used or self._opening):
+                return bool(self._idle)
+            while (self._used or self._opening) and not self._idle and outages == self._outages:
                 self._returned.wait(seconds_left(threading.TIMEOUT_MAX))
-        return True
+            return outages == self._outages
 
 
 class AsyncPool(Generic[T]):
@@ -161,11 +177,13 @@ class AsyncPool(Generic[T]):
         self._returned = asyncio.Event()
         self._idle: _Idle[T] = _Idle()
         self._used = 0
+        self._opening = 0
+        self._outages = 0
         self._leaving: dict[asyncio.Task[None], T] = {}
         self._closed = False
 
     async def take(self) -> T:
-        """Return a connection for one call. If no more can be opened, wait for one that is in use.
+        """Return a connection for one call. If no more can be opened, wait for one that is in use or being opened.
 
         Raises:
             Exception: None can be opened, and none is in use.
@@ -198,23 +216,31 @@ class AsyncPool(Generic[T]):
             await self._closer(connection)
 
     async def _idle_or_new(self) -> T:
-        while True:
-            if self._idle:
-                return self._idle.take()
+        while not self._idle:
+            self._opening += 1
             try:
-                return await self._opener()
-            except Exception:
-                if not await self._wait_for_idle():
+                connection = await self._opener()
+            except BaseException as error:
+                self._opening -= 1
+                if not (self._used or self._opening or self._idle):
+                    self._outages += isinstance(error, Exception)
+                    self._returned.set()
+                if not isinstance(error, Exception) or not await self._wait_for_idle():
                     raise
+            else:
+                self._opening -= 1
+                return connection
+        return self._idle.take()
 
     async def _wait_for_idle(self) -> bool:
-        """Wait until a connection is idle or none is in use; return `False` at once if the pool has none at all."""
-        if not self._used and not self._idle:
-            return False
-        while self._used and not self._idle:
+        """Wait until a connection is idle, or until none is in use or being opened. Returns as for `Pool`."""
+        outages = self._outages
+        if not (self._used or self._opening):
+            return bool(self._idle)
+        while (self._used or self._opening) and not self._idle and outages == self._outages:
             self._returned.clear()
             await self._returned.wait()
-        return True
+        return outages == self._outages
 
     async def _close(self, connection: T) -> None:
         await self._closer(connection)
