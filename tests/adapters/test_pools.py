@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event, Thread
+from threading import Barrier, Event, Thread, Timer
 
 import psycopg
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.transports import pools
 from langchain_supabase_memory.adapters.transports.pools import AsyncPool, Pool
 from langchain_supabase_memory.deadline import limited
 from langchain_supabase_memory.transports import PostgresTransport
@@ -231,3 +232,53 @@ def test_the_warmest_is_taken_and_what_is_idle_for_long_is_closed(monkeypatch: p
     assert (one.closed, two.closed, three.closed) == (True, True, False)
     pool.close()
     assert three.closed
+
+
+@pytest.fixture
+def address(cluster: Cluster, user_id: str) -> str:
+    """A database whose sessions nobody takes over, and a name for them."""
+    return f"{cluster.conn_string(cluster.migrated_database())}?application_name={user_id}"
+
+
+def test_what_a_burst_opened_is_closed_although_no_call_follows(
+    address: str, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may be waiting for it: a pooler in session mode has 15 in all."""
+    monkeypatch.setattr(pools, "_IDLE_SECONDS", 0.3)
+    with SupabaseMemory.from_conn_string(address, user_id=user_id) as memory, ThreadPoolExecutor(CALLERS) as threads:
+        together = Barrier(CALLERS)
+
+        def read(_: int) -> None:
+            together.wait(30)
+            memory.conversation("t").read()
+
+        list(threads.map(read, range(CALLERS)))
+        for _ in range(200):
+            if sessions(address.partition("?")[0], user_id) == 1:
+                break
+            time.sleep(0.05)
+        assert sessions(address.partition("?")[0], user_id) == 1, "the warmest stays"
+        assert memory.conversation("t").count() == 0
+
+
+def test_a_process_that_may_start_no_thread_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Timer, "start", refused)
+    pool = Pool(Connection, 2)
+    for each in [pool.take(), pool.take()]:
+        pool.give_back(each, is_usable=True)
+    pool.close()
+
+
+async def test_so_it_is_of_an_event_loop(address: str, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "_IDLE_SECONDS", 0.3)
+    async with SupabaseMemory.from_conn_string(address, user_id=user_id) as memory:
+        await asyncio.gather(*(memory.conversation("t").aread() for _ in range(CALLERS)))
+        for _ in range(200):
+            if sessions(address.partition("?")[0], user_id) == 1:
+                break
+            await asyncio.sleep(0.05)
+        assert sessions(address.partition("?")[0], user_id) == 1
+        assert await memory.conversation("t").acount() == 0

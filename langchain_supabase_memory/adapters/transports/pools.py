@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from langchain_supabase_memory.deadline import hold, retrieve_exception, seconds_left
 
@@ -29,8 +31,8 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 T = TypeVar("T")
 
-_IDLE_SECONDS: Final = 600.0
-"""How long a connection may be idle while others are used, in seconds."""
+_IDLE_SECONDS: Final = 120.0
+"""How long more connections than one stay open without a call, in seconds: a server may have few for all processes."""
 
 
 class _Idle(Generic[T]):
@@ -39,8 +41,8 @@ class _Idle(Generic[T]):
     def __init__(self) -> None:
         self._connections: list[tuple[T, float]] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._connections)
+    def __len__(self) -> int:
+        return len(self._connections)
 
     def take(self) -> T:
         """Return the one that was returned last.
@@ -52,10 +54,15 @@ class _Idle(Generic[T]):
 
     def add(self, connection: T) -> list[T]:
         """Add one, and return what has been idle for too long."""
-        now = time.monotonic()
-        self._connections.append((connection, now))
-        is_stale = now - self._connections[0][1] > _IDLE_SECONDS
-        return [self._connections.pop(0)[0]] if is_stale else []
+        self._connections.append((connection, time.monotonic()))
+        return self.take_stale()
+
+    def take_stale(self) -> list[T]:
+        """Return those that have been idle for too long, without the one that was returned last."""
+        until = time.monotonic() - _IDLE_SECONDS
+        stale = [connection for connection, since in self._connections[:-1] if since <= until]
+        del self._connections[: len(stale)]
+        return stale
 
     def take_all(self) -> list[T]:
         """Return all of them."""
@@ -80,6 +87,7 @@ class Pool(Generic[C]):
         self._used = 0
         self._opening = 0
         self._outages = 0
+        self._timer: threading.Timer | None = None
         self._closed = False
         if first is not None:
             self._idle.add(first)
@@ -109,19 +117,40 @@ class Pool(Generic[C]):
             with self._returned:
                 self._used -= 1
                 closing = self._idle.add(connection) if is_usable and not self._closed else [connection]
+                self._watch_idle()
                 self._returned.notify_all()
             for each in closing:
                 each.close()
         finally:
             self._slots.release()
 
+    def close_stale(self) -> None:
+        """Close what has been idle for too long."""
+        with self._returned:
+            self._timer = None
+            closing = self._idle.take_stale()
+            self._watch_idle()
+        for each in closing:
+            each.close()
+
     def close(self) -> None:
         """Close idle connections; connections in use are closed when they are returned."""
         with self._returned:
             self._closed = True
             closing = self._idle.take_all()
+            if self._timer is not None:
+                self._timer.cancel()
         for each in closing:
             each.close()
+
+    def _watch_idle(self) -> None:
+        """See to it that what becomes idle for too long is closed, also if no call follows."""
+        if self._timer is None and len(self._idle) > 1:
+            timer = threading.Timer(_IDLE_SECONDS, _close_stale, [weakref.ref(self)])
+            timer.daemon = True
+            with suppress(RuntimeError):  # the process ends, or may have no more threads
+                timer.start()
+                self._timer = timer
 
     def _idle_or_new(self) -> C:
         while True:
@@ -179,6 +208,7 @@ class AsyncPool(Generic[T]):
         self._used = 0
         self._opening = 0
         self._outages = 0
+        self._timer: asyncio.TimerHandle | None = None
         self._leaving: dict[asyncio.Task[None], T] = {}
         self._closed = False
 
@@ -201,17 +231,22 @@ class AsyncPool(Generic[T]):
         """Return a connection after its call. Arguments as for `Pool.give_back`."""
         self._used -= 1
         closing = self._idle.add(connection) if is_usable and not self._closed else [connection]
+        self._watch_idle()
         self._returned.set()
-        for each in closing:
-            # In its own task: a canceled caller may be canceled again while it waits.
-            task = asyncio.create_task(self._close(each))
-            self._leaving[task] = each
-            task.add_done_callback(self._left)
+        self._leave(closing)
         self._slots.release()
+
+    def close_stale(self) -> None:
+        """Close what has been idle for too long."""
+        self._timer = None
+        self._leave(self._idle.take_stale())
+        self._watch_idle()
 
     async def close(self) -> None:
         """Close idle connections and those being closed; connections in use are closed when they are returned."""
         self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         for connection in [*self._idle.take_all(), *self._leaving.values()]:
             await self._closer(connection)
 
@@ -242,6 +277,18 @@ class AsyncPool(Generic[T]):
             await self._returned.wait()
         return outages == self._outages
 
+    def _watch_idle(self) -> None:
+        """The twin of `Pool._watch_idle`."""
+        if self._timer is None and len(self._idle) > 1:
+            self._timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, _close_stale, weakref.ref(self))
+
+    def _leave(self, connections: list[T]) -> None:
+        """Close connections, each in its own task: a canceled caller may be canceled again while it waits."""
+        for each in connections:
+            task = asyncio.create_task(self._close(each))
+            self._leaving[task] = each
+            task.add_done_callback(self._left)
+
     async def _close(self, connection: T) -> None:
         await self._closer(connection)
 
@@ -249,3 +296,10 @@ class AsyncPool(Generic[T]):
         if not task.cancelled():  # otherwise the loop is ending, and `close` follows
             del self._leaving[task]
             retrieve_exception(task)
+
+
+def _close_stale(reference: Callable[[], Pool[Any] | AsyncPool[Any] | None]) -> None:
+    """Close what a pool has had idle for too long, if there still is the pool."""
+    pool = reference()
+    if pool is not None:
+        pool.close_stale()
