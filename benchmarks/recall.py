@@ -90,7 +90,7 @@ from (select e.user_id, e.conversation_id, e.place, e.part,
 join memory.working_memory_chunks k using (user_id, conversation_id, place, part)
 order by n.distance
 """
-# Copied from https://supabase.com/docs/guides/ai/hybrid-search, with the owner in both halves.
+# The recipe of https://supabase.com/docs/guides/ai/hybrid-search, with the owner in both halves.
 _SELECT_HYBRID: Final = """
 with full_text as (
   select e.user_id, e.conversation_id, e.place, e.part,
