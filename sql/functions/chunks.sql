@@ -195,12 +195,24 @@ begin
 end
 $function$;
 
+-- Returns the word by which what a member of a space says is found, whatever they are called.
+create or replace function memory_private.author_word(p_author_id text) returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select 'author' || left(encode(sha256(convert_to(p_author_id, 'UTF8')), 'hex'), 32)
+$function$;
+
 -- Returns the text that a chunk is found by: its words, the speaker and the month.
-create or replace function memory_private.chunk_search_text(p_content text, p_speaker text, p_said_at timestamptz)
-returns text
+create or replace function memory_private.chunk_search_text(
+  p_user_id text, p_role text, p_content text, p_speaker text, p_said_at timestamptz
+) returns text
 language sql stable security invoker set search_path = ''
 as $function$
-  select concat_ws(' ', p_content, p_speaker, to_char(p_said_at at time zone 'UTC', 'FMMonth YYYY'))
+  select concat_ws(
+    ' ', p_content,
+    case when p_role = 'user' and starts_with(p_user_id, 'space:') then memory_private.author_word(p_speaker)
+         else p_speaker end,
+    to_char(p_said_at at time zone 'UTC', 'FMMonth YYYY'))
 $function$;
 
 -- Returns the text search configuration with the most stop words in a text. Null: the text is too short to know.
@@ -345,11 +357,11 @@ begin
     select w.lexeme, r.first, array_agg(k.place) as places
     from unnest(v_places) as p (place)
     cross join lateral (
-      select k.place, k.content, k.speaker, k.said_at from memory.working_memory_chunks k
+      select k.place, k.role, k.content, k.speaker, k.said_at from memory.working_memory_chunks k
       where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
       order by k.place offset 0) k
     cross join lateral memory_private.lexemes(
-      v_language, memory_private.chunk_search_text(k.content, k.speaker, k.said_at)) w
+      v_language, memory_private.chunk_search_text(p_user_id, k.role, k.content, k.speaker, k.said_at)) w
     cross join lateral (
       select l.first from memory.chunk_postings l
       where l.user_id = p_user_id and l.lexeme = w.lexeme and l.conversation_id = p_conversation_id
@@ -555,7 +567,6 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_user text := memory_private.resolve_owner(p_user_id);
-  v_labels constant jsonb := memory_private.person_labels(v_user); -- of people, in a space
   v_c    memory.conversations;
   v_last bigint;
   v_rows json;
@@ -585,8 +596,7 @@ begin
     perform memory_private.check_model(v_user, array[v_c.id], p_model, null);
   end if;
   select json_agg(r order by r.sequence), max(r.sequence) into v_rows, v_last
-  from (select t.sequence, t.message_id, t.payload, t.created_at, t.updated_at, t.unreadable,
-               v_labels ->> t.author_id as author_name,
+  from (select t.sequence, t.message_id, t.payload, t.created_at, t.updated_at, t.unreadable, t.author_id,
                v_topics <> '{}' and memory_private.mentions(
                  concat_ws(' ', t.text, t.payload #>> '{data,tool_calls}'), v_topics, v_c.language) as hidden
         from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable, m.text, m.characters,
@@ -600,8 +610,7 @@ begin
     select json_agg(r order by r.place) into v_stale
     from (select k.place, k.stretch, k.from_sequence, k.to_sequence, (
                    select json_agg(n order by n.sequence)
-                   from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable,
-                                v_labels ->> m.author_id as author_name,
+                   from (select m.sequence, m.message_id, m.payload, m.created_at, m.updated_at, m.unreadable, m.author_id,
                                 v_topics <> '{}' and memory_private.mentions(
                                   concat_ws(' ', m.text, m.payload #>> '{data,tool_calls}'), v_topics,
                                   v_c.language) as hidden
@@ -739,7 +748,7 @@ Returns: object or null. Null if there is no such conversation.
 - messages[].created_at: timestamp. When it was said.
 - messages[].updated_at: timestamp or null. When it was last replaced.
 - messages[].unreadable: text or null. Why no message could be made of the payload, in a word.
-- messages[].author_name: text or null. In a space: what its author is called there. Null elsewhere.
+- messages[].author_id: text or null. In a space: who wrote it. Null elsewhere.
 - messages[].hidden: boolean. Whether it mentions a topic that is not to be remembered: show it to no embedder.
 - more: boolean. Whether more messages follow after these.
 - waiting: boolean. Whether the embedder failed, and the next try has to wait.
@@ -820,7 +829,8 @@ begin
     with words as materialized (
       select k.place, k.part, w.lexeme, least(w.count, 32767) as count
       from memory.working_memory_chunks k,
-           memory_private.lexemes(v_language, memory_private.chunk_search_text(k.content, k.speaker, k.said_at)) w
+           memory_private.lexemes(
+             v_language, memory_private.chunk_search_text(v_user, k.role, k.content, k.speaker, k.said_at)) w
       where k.user_id = v_user and k.conversation_id = v_id and not k.stale),
     numbers as materialized (
       select w.place, w.part, sum(w.count)::bigint as lexemes, count(*) as terms from words w group by w.place, w.part),
@@ -947,7 +957,7 @@ begin
   words as materialized (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(
-      v_language, memory_private.chunk_search_text(g.content, g.speaker, g.said_at)) w),
+      v_language, memory_private.chunk_search_text(v_user, g.role, g.content, g.speaker, g.said_at)) w),
   numbers as materialized (
     select g.place, g.part, coalesce(sum(w.count), 0)::bigint as lexemes, count(w.count) as terms
     from given g left join words w on w.place = g.place and w.part = g.part group by g.place, g.part),
@@ -1042,7 +1052,7 @@ p_chunks: the chunks, a list of objects.
 - stretch: integer. The first sequence of the stretch of talk that it belongs to.
 - type: text. dialogue, action, fact, question or answer.
 - role: text. user, assistant, system or tool.
-- speaker: text or null. The name of who speaks.
+- speaker: text or null. The name of who speaks; in a space, of a user''s words, author_id from memory_pending_chunks.
 - said_at: timestamp. When it was said.
 - content: text. Its words, at most 131072 bytes.
 - tokens: integer. About how many tokens it has.

@@ -34,23 +34,89 @@ create or replace function memory_private.named_speakers(
 )
 language plpgsql stable security invoker set search_path = ''
 as $function$
+declare
+  v_names constant text[] := array(select distinct lower(n) from unnest(p_names) n);
 begin
   speakers := '{}';
   names := '{}';
-  if p_names <> '{}' then
-    select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct lower(n)), '{}') into speakers, names
-      from (select distinct s -- most speak in many conversations
-            from memory.conversations c, unnest(c.speakers) s
-            where c.user_id = p_user_id and c.id = any (p_conversations)) t,
-           unnest(p_names) n
-     where lower(n) = any (string_to_array(lower(s), ' '));
+  if v_names = '{}' then
+    return;
+  end if;
+  select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct n), '{}') into speakers, names
+    from (select c.speakers
+          from memory.conversations c
+          cross join lateral (select lower(array_to_string(c.speakers, ' ')) as line offset 0) l
+          -- Of many conversations few have somebody of that name: the others' names are not taken apart.
+          where c.user_id = p_user_id and c.id = any (p_conversations)
+            and exists (select from unnest(v_names) n where strpos(l.line, n) > 0) offset 0) c
+    cross join lateral unnest(c.speakers) s
+    join lateral unnest(v_names) n on n = any (string_to_array(lower(s), ' '));
+  if not v_names <@ names then
     select speakers || coalesce(array_agg(distinct m.speaker), '{}'),
            names || coalesce(array_agg(distinct m.name), '{}'), array_agg(distinct m.word)
       into speakers, names, meant
       from memory_private.match_speakers(
-        p_user_id, p_conversations, p_languages, array(
-          select lower(n) from unnest(p_names) n where lower(n) <> all (names))) m;
+        p_user_id, p_conversations, p_languages, array(select n from unnest(v_names) n where n <> all (names)),
+        memory_private.some_speakers(p_user_id, p_conversations)) m;
   end if;
+end
+$function$;
+
+-- Returns the same in a space. There the speakers are members' ids; what these are called now is asked for here, so that
+-- a new name holds for all that was said. The names of what is meant are the words that their chunks are found by.
+create or replace function memory_private.named_members(
+  p_user_id text, p_conversations uuid[], p_languages text[], p_names text[], p_query text,
+  out speakers text[], out names text[], out meant text[]
+)
+language plpgsql stable security invoker set search_path = ''
+as $function$
+declare
+  v_labels constant jsonb := memory_private.person_labels(p_user_id);
+  v_names  constant text[] := array(select distinct lower(n) from unnest(p_names) n);
+  v_query  constant text[] := tsvector_to_array(to_tsvector('pg_catalog.simple', left(p_query, 10000)));
+begin
+  select coalesce(array_agg(distinct l.key) filter (where w.word = any (v_names)), '{}'),
+         coalesce(array_agg(distinct w.word) filter (where w.word = any (v_names)), '{}'),
+         coalesce(array_agg(distinct memory_private.author_word(l.key)), '{}')
+    into speakers, names, meant
+    from jsonb_each_text(v_labels) l
+    -- Nobody has one word of "member 2" as a name.
+    cross join lateral unnest(case when l.value ~ '^member [0-9]+$' then array[l.value]
+                                   else string_to_array(lower(l.value), ' ') end) as w (word)
+   where w.word = any (v_names)
+      or string_to_array(w.word, ' ') <@ v_query and w.word !~ '^[0-9]+$' and exists ( -- no stop word
+        select from unnest(p_languages) as a (name), memory_private.lexemes(a.name, w.word));
+  if not v_names <@ names then
+    select speakers || coalesce(array_agg(distinct l.key), '{}'),
+           names || coalesce(array_agg(distinct m.name), '{}'),
+           meant || coalesce(array_agg(distinct memory_private.author_word(l.key)), '{}')
+      into speakers, names, meant
+      from memory_private.match_speakers(
+        p_user_id, p_conversations, p_languages, array(select n from unnest(v_names) n where n <> all (names)),
+        array(select l.value from jsonb_each_text(v_labels) l limit 101)) m
+      join jsonb_each_text(v_labels) l on l.value = m.speaker;
+  end if;
+end
+$function$;
+
+-- Returns the names of those who speak in a scope, or 101 and more of them.
+create or replace function memory_private.some_speakers(p_user_id text, p_conversations uuid[]) returns text[]
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set jit = off
+as $function$
+declare
+  v_all text[] := '{}';
+  v_few text[];
+begin
+  for v_few in
+    select c.speakers from memory.conversations c
+    where c.user_id = p_user_id and c.id = any (p_conversations) and c.speakers <> '{}'
+  loop
+    continue when v_few <@ v_all; -- most speak in many conversations
+    v_all := array(select unnest(v_all) union select unnest(v_few));
+    exit when cardinality(v_all) > 100;
+  end loop;
+  return v_all;
 end
 $function$;
 
@@ -340,7 +406,11 @@ begin
     from memory.conversations c where c.user_id = p_user_id and c.id = any (p_conversations);
 
   -- Names of speakers say little about the subject of a question.
-  v_names := memory_private.named_speakers(p_user_id, p_conversations, v_languages, v_asked.names);
+  if starts_with(p_user_id, 'space:') then
+    v_names := memory_private.named_members(p_user_id, p_conversations, v_languages, v_asked.names, v_asked.query);
+  else
+    v_names := memory_private.named_speakers(p_user_id, p_conversations, v_languages, v_asked.names);
+  end if;
   select (e ->> 'vector')::{{vector_schema}}.halfvec into v_vector
     from json_array_elements(coalesce(v_asked.vectors, '[]')) e
    where not exists (select from json_array_elements_text(e -> 'names') n where lower(n) <> all (v_names.names))
@@ -359,7 +429,7 @@ begin
            limit 200) as lexemes,
          -- Names of speakers are no subject that the words of a chunk could cover.
          array(select distinct w.lexeme from unnest(v_languages) as l (name),
-                 memory_private.lexemes(l.name, array_to_string(v_names.names, ' ')) w) as name_lexemes,
+                 memory_private.lexemes(l.name, array_to_string(v_names.names || v_names.meant, ' ')) w) as name_lexemes,
          coalesce(v_asked.is_question, true) as is_question, v_vector as vector, v_ask.model, v_chunks as chunks,
          v_ask.since, v_ask.until, v_ask.types,
          v_ask.min_importance, v_ask.conversation,
@@ -439,28 +509,20 @@ $function$;
 -- such as Mel; or, if no chunk contains the word, those whose name of four letters or more is one edit away, or of
 -- eight or more two.
 create or replace function memory_private.match_speakers(
-  p_user_id text, p_conversations uuid[], p_languages text[], p_names text[]
+  p_user_id text, p_conversations uuid[], p_languages text[], p_names text[], p_speakers text[]
 ) returns table (name text, speaker text, word text)
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set jit = off
 as $function$
 #variable_conflict use_column
-declare
-  v_speakers text[];
 begin
-  if p_names = '{}' then
-    return;
-  end if;
-  select array_agg(s) into v_speakers
-    from (select distinct s from memory.conversations c, unnest(c.speakers) s
-          where c.user_id = p_user_id and c.id = any (p_conversations) limit 101) t;
-  if coalesce(cardinality(v_speakers), 0) > 100 then -- among many, somebody's name is always near
+  if cardinality(p_speakers) > 100 then -- among many, somebody's name is always near
     return;
   end if;
   return query
     select n.name, s.speaker, w.word
     from unnest(p_names) as n (name)
-    cross join unnest(v_speakers) as s (speaker)
+    cross join unnest(p_speakers) as s (speaker)
     cross join lateral unnest(string_to_array(lower(left(s.speaker, 200)), ' ')) as w (word)
     where length(n.name) between 3 and 40
       and (starts_with(w.word, n.name)
@@ -534,16 +596,13 @@ begin
 end
 $function$;
 
--- Returns the name of who speaks in a chunk: in a space what the message's author is called there now.
+-- Returns the name of who speaks in a chunk: in a space what the member is called there now.
 create or replace function memory_private.chunk_speaker(p_chunk memory.working_memory_chunks) returns text
 language plpgsql stable security invoker set search_path = ''
 as $function$
 begin
   if p_chunk.role = 'user' and starts_with(p_chunk.user_id, 'space:') then
-    return (
-      select memory_private.person_labels(m.user_id) ->> m.author_id from memory.conversation_messages m
-      where m.user_id = p_chunk.user_id and m.conversation_id = p_chunk.conversation_id
-        and m.sequence = p_chunk.from_sequence);
+    return memory_private.person_labels(p_chunk.user_id) ->> p_chunk.speaker;
   end if;
   return p_chunk.speaker;
 end

@@ -66,6 +66,8 @@ comment on table memory.working_memory_chunks is
   'A message, a part of a long one, or a tool''s call with its results: what recall ranks and returns.';
 comment on column memory.working_memory_chunks.place is
   'Counts the units of a conversation; where a long pause lies between two, three on. Neighbors are at most two apart.';
+comment on column memory.working_memory_chunks.speaker is
+  'The name of who speaks; of a user''s words in a space the id of the member, who may get another name.';
 comment on column memory.working_memory_chunks.stretch is
   'The first sequence of the stretch of talk that it belongs to; what belongs together expires together.';
 comment on column memory.working_memory_chunks.lexemes is

@@ -188,6 +188,48 @@ async def test_summaries_boards_and_passages_say_it(
         await server.aclose()
 
 
+@pytest.mark.parametrize("exact_below", [0, 2000])
+def test_what_a_renamed_member_said_is_found_by_the_new_name_at_once(
+    cluster: Cluster, shared: str, people: tuple[str, str, str], exact_below: int
+) -> None:
+    """A name is no part of what is indexed: a rename writes one row, however much its member has said."""
+    ana, ben, eve = people
+    with SupabaseMemory.from_conn_string(cluster.conn_string(shared)) as server:
+        space = studio(Door(server, server.for_user), ana, ben, eve)
+        named = {user: server.for_user(user).space(space.space_id) for user in people}
+        named[ana].set_name("Ana")
+        named[ben].set_name("Ben")
+        for user, words in ((ana, "I keep the key."), (ben, "The glaze is blue."), (eve, "The clay is here.")):
+            named[user].memory.conversation("plan").append([HumanMessage(words), AIMessage("Noted.")])
+        memory = server.space(space.space_id).memory
+        memory.conversation("plan").index()
+        rows = "select array_agg(xmin::text order by place, part) from memory.working_memory_chunks where user_id = %s"
+
+        def said_by(name: str) -> set[str]:
+            found = memory.recall(f"What did {name} say?", exact_below=exact_below).chunks
+            return {each.content for each in found if each.speaker == name}
+
+        def best(question: str) -> tuple[str, bool]:
+            first = memory.recall(question, exact_below=exact_below).chunks[0]
+            return first.content, "speaker" in first.score_parts
+
+        with psycopg.connect(cluster.conn_string(shared), autocommit=True) as connection:
+            before = connection.execute(rows, [space.space_id]).fetchone()
+            named[ben].set_name("Benedikt")
+            named[eve].set_name("Ben")
+            assert connection.execute(rows, [space.space_id]).fetchone() == before
+        assert best("What did Benedikt say?") == ("The glaze is blue.", True)
+        assert best("what did benedikt say") == ("The glaze is blue.", False), "by the word of who said it"
+        assert best("What did Ben say?") == ("The clay is here.", True), "the name is somebody else's now"
+        assert best("What did Benedict say?") == ("The glaze is blue.", True), "a name that is misspelled"
+        named[ben].memory.conversation("plan").append([HumanMessage("The kiln is hot.")])
+        named[ben].set_name("Jo")
+        memory.conversation("plan").index()
+        assert said_by("Jo") == {"The glaze is blue.", "The kiln is hot."}
+        assert server.for_user(ben).forget_user().authored == 3
+        assert said_by("Jo") == set()
+
+
 def test_an_item_of_the_board_and_a_quote_name_their_author(
     cluster: Cluster, shared: str, people: tuple[str, str, str]
 ) -> None:

@@ -13,7 +13,7 @@ from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.language.chunks import kinds
 from langchain_supabase_memory.language.chunks.parts import parts
 from langchain_supabase_memory.language.chunks.speech import Speech
-from langchain_supabase_memory.language.messages import attribution, codec, content, fence
+from langchain_supabase_memory.language.messages import codec, content, fence
 from langchain_supabase_memory.language.messages.encoded_data import shorten_middle
 from langchain_supabase_memory.language.messages.sanitizer import clean
 from langchain_supabase_memory.language.tokens import count_tokens
@@ -45,11 +45,11 @@ class StoredText:
 
         Args:
             row: The row.
-            is_in_space: Whether a space owns it: its author is then who the database says, whatever it says itself.
+            is_in_space: Whether a space owns it: a member speaks as who the database says, whatever it says itself.
         """
         message = codec.from_payload(row["payload"])
-        if is_in_space:
-            message = attribution.named(message, row["author_name"])
+        if is_in_space and content.role(message) == "user":
+            message = message.model_copy(update={"name": row["author_id"]})
         time = datetime.fromisoformat(row["created_at"])
         return cls(
             row["sequence"], row["message_id"], message, time, bool(row.get("hidden")), edited_at=row.get("updated_at")
@@ -84,7 +84,7 @@ class Unit:
     Attributes:
         messages: Its messages, in order.
         role: The role of the speaker.
-        speaker: The speaker's name, if the message has one.
+        speaker: The speaker's name, if the message has one; in a space a member's id.
         parts: Its texts, in order.
         is_asked: Whether it is a user message, which begins a turn.
         completes: Whether it completes something.

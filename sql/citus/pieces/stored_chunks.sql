@@ -1,15 +1,15 @@
   -- One statement for each table, joined with the conversation, so that each goes to the owner's node; rows shared
   -- between statements would be sent to every node.
   with given as (
-    select i.place, i.part, i.stretch, i.speaker, i.said_at, i.content, i.embedding is null as lacks,
+    select i.place, i.part, i.stretch, i.role, i.speaker, i.said_at, i.content, i.embedding is null as lacks,
            case when 'signals' <> all (v_refused) then i.signals end as signals
     from json_to_recordset(p_chunks) as i (
-      place bigint, part integer, stretch bigint, speaker text, said_at timestamptz, content text, signals smallint,
+      place bigint, part integer, stretch bigint, role text, speaker text, said_at timestamptz, content text, signals smallint,
       embedding json)),
   words as (
     select g.place, g.part, w.lexeme, least(w.count, 32767) as count
     from given g, memory_private.lexemes(
-      v_language, memory_private.chunk_search_text(g.content, g.speaker, g.said_at)) w)
+      v_language, memory_private.chunk_search_text(v_user, g.role, g.content, g.speaker, g.said_at)) w)
   select count(*) as chunks, array_agg(distinct g.stretch) as stretches, min(g.stretch) as first,
          coalesce(bit_or(g.signals), 0)::smallint as signals,
          array_agg(distinct g.speaker) filter (where g.speaker is not null) as speakers,
