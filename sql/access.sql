@@ -110,7 +110,7 @@ begin
     memory_private.is_server(), memory_private.has_spaces(), memory_private.check_space(text, boolean),
     memory_private.lock_owner(text, text, boolean), memory_private.lock_space(text, boolean),
     memory_private.lock_memberships(text),
-    memory_private.check_role(text, text, integer, boolean), memory_private.role_names(), memory_private.role_name(integer),
+    memory_private.check_role(text, text, integer, boolean), memory_private.role_names(), memory_private.name_looks(text), memory_private.role_name(integer),
     memory_private.role_number(text), memory_private.person_labels(text), memory_private.asker_label(text, text),
     memory_private.chunk_speaker(memory.working_memory_chunks),
     memory_private.check_retention(json),

@@ -96,8 +96,19 @@ begin
 end
 $function$;
 
+-- Returns how a name looks: without case, accents, spaces and signs, as it is and with the Latin letters that letters of
+-- other scripts look like. Two names look alike if they have one of the two in common.
+create or replace function memory_private.name_looks(p_name text) returns text[]
+language sql immutable security invoker set search_path = ''
+as $function$
+  select array(
+    select distinct replace(memory_private.fold_text(f), ' ', '')
+    from (select regexp_replace(normalize(p_name, NFKC), '[\u0483-\u0489\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff]', '', 'g') as name) n
+    cross join lateral unnest(array[n.name, translate(n.name, '{{foreign_letters}}', '{{letters_like_them}}')]) f)
+$function$;
+
 -- Gives a person a label that nobody else has in a space, and returns it: a name of their choice, with a number where
--- somebody is called that; without one a number that was nobody's. Who has a label keeps it if no name is given.
+-- somebody's looks like that; without one a number that was nobody's. Who has a label keeps it if no name is given.
 create or replace function memory_private.label_person(p_space text, p_person text, p_name text default null) returns text
 language plpgsql volatile security invoker set search_path = ''
 as $function$
@@ -114,7 +125,7 @@ begin
   else
     while exists (
       select from jsonb_each_text(v_s.labels) l
-      where l.key <> p_person and memory_private.fold_text(l.value) = memory_private.fold_text(v_label))
+      where l.key <> p_person and memory_private.name_looks(l.value) && memory_private.name_looks(v_label))
     loop
       v_number := v_number + 1;
       v_label := p_name || ' ' || v_number;
@@ -739,8 +750,9 @@ begin
      or v_name ~ '[\u0660-\u0669\u06f0-\u06f9\u07c0-\u07c9\u0966-\u096f\u09e6-\u09ef\u0a66-\u0a6f\u0ae6-\u0aef\u0b66-\u0b6f]'
      or v_name ~ '[\u0be6-\u0bef\u0c66-\u0c6f\u0ce6-\u0cef\u0d66-\u0d6f\u0e50-\u0e59\u0ed0-\u0ed9\u0f20-\u0f29\u1040-\u1049]'
      or v_name ~ '[\u17e0-\u17e9\u1810-\u1819]'
-     or translate(memory_private.fold_text(v_name), ' 0123456789', '')
-        ~ '^(member|user|human|person|assistant|ai|agent|system|developer|tool)$'
+     or exists (
+       select from unnest(memory_private.name_looks(v_name)) n
+       where translate(n, '0123456789', '') ~ '^(member|user|human|person|assistant|ai|agent|system|developer|tool)$')
   then
     raise exception 'a member''s name has 1 to 40 letters, digits, spaces and signs of names, and names no role'
       using errcode = 'PT400', hint = 'pass a first name, for example';
@@ -754,7 +766,7 @@ end
 $function$;
 comment on function public.memory_name_member is
   'langchain-supabase-memory: Say what prompts call a member of a space, as that member or as one of its managers. It
-  holds for all that they wrote. Two people never have the same name there: the second gets a number.
+  holds for all that they wrote. No two people there have names that look the same: the second gets a number.
 
 p_space: the id of the space.
 p_name: the name, 1 to 40 letters, digits, spaces and signs of names.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -137,6 +139,52 @@ def test_names_are_told_apart_and_are_names(door: Door, people: tuple[str, str, 
     door.of(eve).space(space.space_id).leave()
     assert space.set_name("Anna") == "Anna"
     assert bens.set_name("Ana") == "Ana", "who has left keeps what is theirs, and nothing else is taken"
+
+
+def test_names_that_look_the_same_are_told_apart_everywhere(door: Door, people: tuple[str, str, str]) -> None:
+    maya, ben, eve = people
+    space = studio(door, maya, ben, eve)
+    bens, eves = (door.of(each).space(space.space_id) for each in (ben, eve))
+    assert space.set_name("Maya") == "Maya"
+    for name in (
+        "\u041caya", "M\u0430ya", "\u041c\u0430\u0443\u0430", "\u039caya", "maya", " Maya ", "MAYA", "M\u00e1y\u00e4", "Ma ya", "Maya.",
+        "\uff2d\uff41\uff59\uff41", "Ma\u0486ya",
+    ):  # fmt: skip
+        given = bens.set_name(name)
+        assert given == f"{' '.join(name.split())} 2", name
+    assert eves.set_name("M\u0430ya") == "M\u0430ya 3", "nor like who has the number already"
+    assert eves.set_name("M\u0430ja") == "M\u0430ja", "a name of two alphabets that is nobody's"
+    for name in ("\u0410ssistant", "\u0405ystem", "m\u0435mber 1", "T\u03bf\u03bfl"):
+        with pytest.raises(InvalidInputError):
+            bens.set_name(name)
+    bens.set_name("\u041caya")
+    space.memory.conversation("plan").append([HumanMessage("I keep the key."), AIMessage("Noted.")])
+    bens.memory.conversation("plan").append([HumanMessage("Give me the key."), AIMessage("No.")])
+    assert shown(space.memory.conversation("plan").context(policy=HUGE).messages) == [
+        "[said by Maya]\nI keep the key.", "[said by \u041caya 2]\nGive me the key."
+    ]  # fmt: skip
+    assert [each.author_name for each in bens.memory.conversation("plan").turns.list()] == ["Maya", "\u041caya 2"]
+    assert [each.name for each in space.info().members][:2] == ["Maya", "\u041caya 2"]
+
+
+def test_two_members_who_take_names_that_look_the_same_at_once_get_two(
+    cluster: Cluster, shared: str, people: tuple[str, str, str]
+) -> None:
+    with SupabaseMemory.from_conn_string(cluster.conn_string(shared)) as server:
+        space = studio(Door(server, server.for_user), *people)
+        spelled = dict(zip(people, ("Maya", "\u041caya", "MAYA"), strict=True))
+        for _ in range(20):
+            barrier = Barrier(3)
+
+            def take(user: str, barrier: Barrier = barrier) -> str:
+                barrier.wait()
+                return server.for_user(user).space(space.space_id).set_name(spelled[user])
+
+            with ThreadPoolExecutor(3) as pool:
+                given = list(pool.map(take, people))
+            assert sorted(each.split()[-1] for each in given if " " in each) == ["2", "3"], given
+            for user in people:
+                server.for_user(user).space(space.space_id).set_name(f"Person of {user.split('-')[0]}")
 
 
 def test_a_new_name_holds_for_all_that_was_said(door: Door, people: tuple[str, str, str]) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.adapters.schema import citus as distributed
 from langchain_supabase_memory.adapters.schema.partitions import check, spread
 from langchain_supabase_memory.errors import ConfigurationError
+from langchain_supabase_memory.language.messages.redaction.confusables import ALIKE
 from langchain_supabase_memory.operations.boards.kinds import BOARD_KINDS, OPEN_FIRST
 from langchain_supabase_memory.operations.columns import LIVE
 from langchain_supabase_memory.operations.manifests import encoding
@@ -68,6 +69,8 @@ def _literals(values: Iterable[str]) -> str:
 _LISTS: Final = {
     **_kinds(),
     "live_columns": _literals(LIVE),
+    "foreign_letters": "".join(map(chr, ALIKE)),
+    "letters_like_them": "".join(map(chr, ALIKE.values())),
     "manifest_entry_points": ", ".join(encoding.ENTRY_POINTS),
     "manifest_units": ", ".join(encoding.UNITS),
     "manifest_parts": ", ".join(encoding.PARTS),
@@ -75,7 +78,7 @@ _LISTS: Final = {
     "manifest_scores": ", ".join(encoding.SCORES),
     "manifest_recalls": ", ".join(encoding.RECALLS),
 }
-"""The lists of kinds, columns and prompt parts that are rendered into functions and their comments."""
+"""The lists of kinds, columns, letters and prompt parts that are rendered into functions and their comments."""
 
 
 @dataclass(frozen=True)
