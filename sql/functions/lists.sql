@@ -117,6 +117,7 @@ declare
   v_found  memory.conversations[] := '{}';
   v_more   boolean;
   v_topics boolean;
+  v_page   jsonb;
   v_sql    text;
   v_times  constant record := memory_private.private_times(); -- what is private is listed so long
 begin
@@ -138,6 +139,7 @@ begin
         using errcode = 'PT400', hint = 'pass what a page gave as before or after, as it is';
     end;
   end if;
+  perform memory_private.narrow_reads(v_user);
   -- Read in the order of an index by hours, so that a page ends when it is full. What has few, a thread or an agent, is
   -- read whole: its own may be far back among all that the owner has.
   if p_thread_id is null and (p_agent_id is null or exists (
@@ -183,7 +185,7 @@ begin
     select array_agg(c order by c.updated_at desc, c.id desc) into v_found from unnest(v_found) c;
   end if;
   v_topics := exists (select from memory.opt_outs o where o.user_id = v_user and o.topic is not null);
-  return jsonb_build_object(
+  v_page := jsonb_build_object(
     'conversations', coalesce((
       select jsonb_agg(memory_private.conversation_json(c, p_retention, v_topics) order by c.updated_at desc, c.id desc)
       from unnest(v_found) c), '[]'),
@@ -192,6 +194,8 @@ begin
     'after', case when p_before is not null or v_more
                   then memory_private.encode_cursor(
                     v_found[cardinality(v_found)].updated_at, v_found[cardinality(v_found)].id) end);
+  perform memory_private.narrow_reads(null);
+  return v_page;
 end
 $function$;
 comment on function public.memory_conversations is

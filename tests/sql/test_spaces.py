@@ -544,6 +544,46 @@ def test_a_revoked_member_reads_nothing_from_the_next_statement_on(address: str,
     assert set(beside) == {0, 1}, "the other half of the race happened, too"
 
 
+NARROWING = """
+do $do$
+declare
+  v_calls constant text[] := array[
+    $$select public.memory_append('own', '[{"id": "m", "role": "user", "content": "Mine."}]')$$,
+    $$select public.memory_append('own', '[{"id": "m", "role": "user", "content": "Mine, too."}]')$$,
+    $$select public.memory_conversations()$$,
+    $$select public.memory_commit_chunks('own', c.id, -1, c.revision, 0, '[]') from memory.conversations c
+      where c.thread_id = 'own'$$];
+  v_call text;
+begin
+  foreach v_call in array v_calls loop
+    execute v_call;
+    if current_setting('memory.reads') <> '' or (select count(*) from memory.conversations c where c.user_id = '{space}') <> 1
+    then
+      raise exception 'it goes on after: %', v_call;
+    end if;
+  end loop;
+end
+$do$
+"""
+
+
+def test_a_verb_on_ones_own_reads_those_rows_alone_and_only_until_it_returns(studio: Studio) -> None:
+    """A verb spares its statements the look-up of spaces by a setting, which anybody may set as well."""
+    studio.append("ana")
+    with studio.session.transaction(force_rollback=True):
+        studio.as_("cy")._sign_in()
+        studio.session.execute(NARROWING.replace("{space}", studio.space).encode())
+    for subject, value, expected in (
+        ("cy", "", 1), ("cy", "cy", 0), ("cy", studio.space, 1), ("cy", "ana", 1),
+        ("eve", studio.space, 0), ("eve", "ana", 0), ("eve", "cy", 0), (studio.space, studio.space, 0), ("", "", 0),
+    ):  # fmt: skip
+        with studio.session.transaction(force_rollback=True):
+            studio.as_(subject)._sign_in()
+            studio.session.execute("select set_config('memory.reads', %s, false)", [value])
+            counted = studio.session.execute("select count(*) from memory.conversation_messages").fetchone()
+        assert counted == (expected,), (subject, value)
+
+
 def test_two_managers_who_remove_each_other_leave_one(address: str, studio: Studio) -> None:
     pair = ("ana", "bo")
     for level in ("read committed", "repeatable read"):
