@@ -43,13 +43,14 @@ begin
     return;
   end if;
   select coalesce(array_agg(distinct s), '{}'), coalesce(array_agg(distinct n), '{}') into speakers, names
-    from (select c.speakers
-          from memory.conversations c
-          cross join lateral (select lower(array_to_string(c.speakers, ' ')) as line offset 0) l
-          -- Of many conversations few have somebody of that name: the others' names are not taken apart.
-          where c.user_id = p_user_id and c.id = any (p_conversations)
-            and exists (select from unnest(v_names) n where strpos(l.line, n) > 0) offset 0) c
-    cross join lateral unnest(c.speakers) s
+    from (select distinct s -- most speak in many conversations
+          from (select c.speakers
+                from memory.conversations c
+                cross join lateral (select lower(array_to_string(c.speakers, ' ')) as line offset 0) l
+                -- Of many conversations few have somebody of that name: the others' names are not taken apart.
+                where c.user_id = p_user_id and c.id = any (p_conversations)
+                  and exists (select from unnest(v_names) n where strpos(l.line, n) > 0) offset 0) c
+          cross join lateral unnest(c.speakers) s) t
     join lateral unnest(v_names) n on n = any (string_to_array(lower(s), ' '));
   if not v_names <@ names then
     select speakers || coalesce(array_agg(distinct m.speaker), '{}'),
@@ -109,10 +110,9 @@ declare
   v_few text[];
 begin
   for v_few in
-    select c.speakers from memory.conversations c
+    select distinct c.speakers from memory.conversations c -- most speak in many conversations
     where c.user_id = p_user_id and c.id = any (p_conversations) and c.speakers <> '{}'
   loop
-    continue when v_few <@ v_all; -- most speak in many conversations
     v_all := array(select unnest(v_all) union select unnest(v_few));
     exit when cardinality(v_all) > 100;
   end loop;
