@@ -914,8 +914,7 @@ begin
   end if;
   -- A retry of a commit whose answer was lost.
   if v_c.indexed_through = p_to and p_to > p_through and v_c.revision = p_revision then
-    return jsonb_build_object(
-      'committed', true, 'through_sequence', p_to, 'chunks', json_array_length(p_chunks));
+    return jsonb_build_object('committed', true, 'through_sequence', p_to, 'chunks', json_array_length(p_chunks));
   end if;
   -- Compare and swap: no other commit came first, and no message has changed since.
   if v_c.indexed_through <> p_through or v_c.revision <> p_revision then
@@ -1024,8 +1023,7 @@ begin
            select from memory.working_memory_chunks k
            where k.user_id = v_user and k.conversation_id = v_c.id and k.stale),
          speakers = case when v_made.speakers <@ c.speakers or v_made.speakers is null then c.speakers else array(
-           select s from (select unnest(c.speakers) union select unnest(v_made.speakers)) as t (s) order by s limit 50)
-           end,
+           select s from (select unnest(c.speakers) union select unnest(v_made.speakers)) as t (s) order by s limit 50) end,
          unembedded_from = least(c.unembedded_from, v_made.unembedded),
          index_failures = case when p_model is null then c.index_failures else 0 end,
          index_retry_at = case when p_model is null then c.index_retry_at end,
