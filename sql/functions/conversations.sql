@@ -455,11 +455,8 @@ begin
     v_user, v_id, v_first, v_fresh, v_stored.edited, v_manifest, p_branch, v_place, p_retention, v_private);
   perform memory_private.narrow_reads(null);
   return jsonb_build_object(
-    'conversation_id', v_id,
-    'sequences', to_jsonb(v_stored.sequences),
-    'message_ids', to_jsonb(v_ids),
-    'appended', v_fresh,
-    'updated', to_jsonb(v_stored.updated)) || v_whose
+    'conversation_id', v_id, 'sequences', to_jsonb(v_stored.sequences), 'message_ids', to_jsonb(v_ids),
+    'appended', v_fresh, 'updated', to_jsonb(v_stored.updated)) || v_whose
     || case when v_expired = 0 then '{}' else jsonb_build_object('expired', v_expired) end
     || case when p_replace then '{}' else jsonb_build_object('different', v_stored.different) end
     || case when v_stored.repeated = '{}' then '{}' else jsonb_build_object('repeated', v_stored.repeated) end;
