@@ -620,6 +620,9 @@ begin
     p_thread_id, p_messages, p_user_id, p_agent_id, p_replace, p_retention, p_branch, p_manifest, p_author_id,
     p_private);
   if v_stored -> 'sequences' <> 'null' then
+    if coalesce(json_typeof(p_context -> 'shared'), 'null') = 'null' then -- else boards of spaces are read, too
+      perform memory_private.narrow_reads(coalesce(p_user_id, memory_private.resolve_owner(null)));
+    end if;
     v_context := public.memory_context(
       p_thread_id, p_user_id, p_agent_id,
       coalesce((p_context ->> 'characters')::bigint, 12000),
@@ -632,6 +635,7 @@ begin
       case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end,
       case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end,
       coalesce((p_context ->> 'profile')::integer, 0), p_author_id);
+    perform memory_private.narrow_reads(null);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end

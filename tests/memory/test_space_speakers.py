@@ -276,6 +276,10 @@ def test_what_a_renamed_member_said_is_found_by_the_new_name_at_once(
         assert said_by("Jo") == {"The glaze is blue.", "The kiln is hot."}
         assert server.for_user(ben).forget_user().authored == 3
         assert said_by("Jo") == set()
+        with psycopg.connect(cluster.conn_string(shared)) as connection:
+            ids = "select count(*) from memory.conversations where %(ben)s = any (speakers) union all"
+            ids += " select count(*) from memory.working_memory_chunks where speaker = %(ben)s"
+            assert connection.execute(ids.encode(), {"ben": ben}).fetchall() == [(0,), (0,)]
 
 
 def test_an_item_of_the_board_and_a_quote_name_their_author(

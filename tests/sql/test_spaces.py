@@ -551,6 +551,7 @@ declare
     $$select public.memory_append('own', '[{"id": "m", "role": "user", "content": "Mine."}]')$$,
     $$select public.memory_append('own', '[{"id": "m", "role": "user", "content": "Mine, too."}]')$$,
     $$select public.memory_conversations()$$,
+    $$select public.memory_append_context('own', '[{"id": "n", "role": "user", "content": "And this."}]')$$,
     $$select public.memory_commit_chunks('own', c.id, -1, c.revision, 0, '[]') from memory.conversations c
       where c.thread_id = 'own'$$];
   v_call text;
