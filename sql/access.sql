@@ -106,7 +106,7 @@ begin
   grant usage on schema memory, memory_private to authenticated, service_role;
   grant execute on function
     memory_private.resolve_owner(text), memory_private.resolve_writer(text, text), memory_private.resolve_scope(text),
-    memory_private.readable_owners(), memory_private.narrow_reads(text),
+    memory_private.readable_owners(),
     memory_private.is_server(), memory_private.has_spaces(), memory_private.check_space(text, boolean),
     memory_private.lock_owner(text, text, boolean), memory_private.lock_space(text, boolean),
     memory_private.lock_memberships(text),

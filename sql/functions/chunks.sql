@@ -932,7 +932,7 @@ begin
   then
     return jsonb_build_object('committed', false, 'through_sequence', v_c.indexed_through, 'chunks', 0);
   end if;
-  perform memory_private.narrow_reads(v_user);
+  v_user := set_config('memory.read_owner', v_user, true); -- see memory_private.readable_owners
   -- A place with a chunk that mentions an opted-out topic is left out.
   v_topics := memory_private.opted_out_topics(v_user, v_c.id);
   if v_topics <> '{}' then
@@ -1029,7 +1029,7 @@ begin
          index_retry_at = case when p_model is null then c.index_retry_at end,
          index_error = case when p_model is null then c.index_error end
    where c.user_id = v_user and c.id = v_c.id;
-  perform memory_private.narrow_reads(null);
+  v_user := set_config('memory.read_owner', '', true);
   return jsonb_build_object('committed', true, 'through_sequence', p_to, 'chunks', v_made.chunks);
 end
 $function$;

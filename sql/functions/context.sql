@@ -614,6 +614,7 @@ as $function$
 declare
   v_stored  jsonb;
   v_context json;
+  v_owner   text; -- see memory_private.readable_owners
 begin
   perform memory_private.check_limits(p_context);
   v_stored := public.memory_append(
@@ -621,7 +622,7 @@ begin
     p_private);
   if v_stored -> 'sequences' <> 'null' then
     if coalesce(json_typeof(p_context -> 'shared'), 'null') = 'null' then -- else boards of spaces are read, too
-      perform memory_private.narrow_reads(coalesce(p_user_id, memory_private.resolve_owner(null)));
+      v_owner := set_config('memory.read_owner', coalesce(p_user_id, memory_private.resolve_owner(null)), true);
     end if;
     v_context := public.memory_context(
       p_thread_id, p_user_id, p_agent_id,
@@ -635,7 +636,7 @@ begin
       case when json_typeof(p_context -> 'due') <> 'null' then p_context -> 'due' end,
       case when json_typeof(p_context -> 'shared') <> 'null' then p_context -> 'shared' end,
       coalesce((p_context ->> 'profile')::integer, 0), p_author_id);
-    perform memory_private.narrow_reads(null);
+    v_owner := set_config('memory.read_owner', '', true);
   end if;
   return json_build_object('stored', v_stored, 'context', v_context);
 end

@@ -393,7 +393,7 @@ begin
     perform memory_private.check_limits(p_messages, true);
   end loop;
 
-  perform memory_private.narrow_reads(v_user);
+  v_user := set_config('memory.read_owner', v_user, true); -- see memory_private.readable_owners
   -- One statement takes the row lock and the sequences of the batch. The first append creates the row.
   for v_try in 1..2 loop
     update memory.conversations c
@@ -435,7 +435,7 @@ begin
     for v_each in v_first .. v_first + v_count - 1 loop -- cheaper than a query
       v_sequences := array_append(v_sequences, v_each);
     end loop;
-    perform memory_private.narrow_reads(null);
+    v_user := set_config('memory.read_owner', '', true);
     return jsonb_build_object(
       'conversation_id', v_id, 'sequences', to_jsonb(v_sequences), 'message_ids', to_jsonb(v_ids),
       'appended', v_count, 'updated', '[]'::jsonb) || v_whose
@@ -453,7 +453,7 @@ begin
    where c.user_id = v_user and c.id = v_id;
   v_expired := memory_private.finish_append(
     v_user, v_id, v_first, v_fresh, v_stored.edited, v_manifest, p_branch, v_place, p_retention, v_private);
-  perform memory_private.narrow_reads(null);
+  v_user := set_config('memory.read_owner', '', true);
   return jsonb_build_object(
     'conversation_id', v_id, 'sequences', to_jsonb(v_stored.sequences), 'message_ids', to_jsonb(v_ids),
     'appended', v_fresh, 'updated', to_jsonb(v_stored.updated)) || v_whose

@@ -139,7 +139,7 @@ begin
         using errcode = 'PT400', hint = 'pass what a page gave as before or after, as it is';
     end;
   end if;
-  perform memory_private.narrow_reads(v_user);
+  v_user := set_config('memory.read_owner', v_user, true); -- see memory_private.readable_owners
   -- Read in the order of an index by hours, so that a page ends when it is full. What has few, a thread or an agent, is
   -- read whole: its own may be far back among all that the owner has.
   if p_thread_id is null and (p_agent_id is null or exists (
@@ -194,7 +194,7 @@ begin
     'after', case when p_before is not null or v_more
                   then memory_private.encode_cursor(
                     v_found[cardinality(v_found)].updated_at, v_found[cardinality(v_found)].id) end);
-  perform memory_private.narrow_reads(null);
+  v_user := set_config('memory.read_owner', '', true);
   return v_page;
 end
 $function$;

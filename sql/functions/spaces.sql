@@ -27,7 +27,9 @@ end
 $function$;
 
 -- Returns whose rows the caller reads by policy: their own, and those of the spaces that they are in. It runs with the
--- rights of the tables' owner, for the subject of the token and no argument; see sql/access.sql.
+-- rights of the tables' owner, for the subject of the token and no argument; see sql/access.sql. A verb that makes many
+-- statements on rows of one owner names them in memory.read_owner until it returns: where that is the caller, no spaces are
+-- looked up. It only narrows: who sets it themself reads no more by it.
 create or replace function memory_private.readable_owners() returns text[]
 language plpgsql stable parallel safe security definer set search_path = ''
 as $function$
@@ -36,20 +38,10 @@ declare
 begin
   if coalesce(v_user, '') = '' or starts_with(v_user, 'space:') then
     return '{}';
-  elsif current_setting('memory.reads', true) = v_user then
+  elsif current_setting('memory.read_owner', true) = v_user then
     return array[v_user];
   end if;
   return array(select m.space_id from memory.memberships m where m.user_id = v_user and m.role >= 1) || v_user;
-end
-$function$;
-
--- Lets the rest of a verb read the rows of its owner alone, so that no statement looks their spaces up; null, before it
--- returns: all that the caller may read. It only narrows: who sets it themself reads no more by it.
-create or replace function memory_private.narrow_reads(p_owner text) returns void
-language plpgsql stable security invoker set search_path = ''
-as $function$
-begin
-  perform set_config('memory.reads', coalesce(p_owner, ''), true);
 end
 $function$;
 

@@ -558,7 +558,7 @@ declare
 begin
   foreach v_call in array v_calls loop
     execute v_call;
-    if current_setting('memory.reads') <> '' or (select count(*) from memory.conversations c where c.user_id = '{space}') <> 1
+    if current_setting('memory.read_owner') <> '' or (select count(*) from memory.conversations c where c.user_id = '{space}') <> 1
     then
       raise exception 'it goes on after: %', v_call;
     end if;
@@ -580,7 +580,7 @@ def test_a_verb_on_ones_own_reads_those_rows_alone_and_only_until_it_returns(stu
     ):  # fmt: skip
         with studio.session.transaction(force_rollback=True):
             studio.as_(subject)._sign_in()
-            studio.session.execute("select set_config('memory.reads', %s, false)", [value])
+            studio.session.execute("select set_config('memory.read_owner', %s, false)", [value])
             counted = studio.session.execute("select count(*) from memory.conversation_messages").fetchone()
         assert counted == (expected,), (subject, value)
 
