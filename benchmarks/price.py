@@ -64,7 +64,7 @@ _TAKEN_OUT: Final = """
 create or replace function memory_private.refused_purposes(p_user_id text) returns text[]
   language sql immutable set search_path = '' as $$ select '{signals,tone,topics}'::text[] $$;
 drop trigger topic_stretches_lost on memory.topic_stretches;
-drop trigger topic_stretches_reset on memory.topic_stretches;
+drop trigger topic_stretches_counted on memory.topic_stretches;
 drop trigger profile_evidence_lost on memory.profile_evidence;
 drop trigger profile_evidence_contradicted on memory.profile_evidence;
 drop index memory.conversations_signals_idx, memory.working_memory_chunks_signals_idx;

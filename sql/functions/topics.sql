@@ -1,5 +1,5 @@
 -- Topics: which stretch of talk is of which, without a model and never before an answer; finding them anew; what a person
--- makes of them. What a topic's row holds is computed from its stretches by memory_private.describe_topic and nowhere
+-- makes of them. What a topic's row holds is computed from its newest stretches by memory_private.describe_topic and nowhere
 -- else, so that what was forgotten is gone from it at the end of the same transaction.
 --
 -- Locks are taken in this order: opt-outs, conversations, the profile, stretches. A deletion holds rows of stretches when
@@ -162,45 +162,59 @@ begin
 end
 $function$;
 
--- Computes all that a topic's row holds from its stretches: how many, when, the middle and the words. Words are ranked by
--- how many of its stretches have them and how few other topics do. One without stretches goes, unless a person named,
--- hid or merged it. The caller holds the profile's lock.
+-- Returns the newest stretches of a topic, 200 at most: what its row is computed from.
+create or replace function memory_private.newest_topic_stretches(p_user_id text, p_topic_id uuid)
+returns setof memory.topic_stretches
+language sql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+  select s.* from memory.topic_stretches s
+  where s.user_id = p_user_id and s.topic_id = p_topic_id
+  order by s.at desc nulls last limit 200
+$function$;
+
+-- Adds to how many stretches topics have; one of null is none. The caller holds the profile's lock.
+create or replace function memory_private.count_topic_stretches(
+  p_user_id text, p_topics uuid[], p_changes bigint[]
+) returns void
+language sql volatile security invoker set search_path = ''
+as $function$
+  update memory.topics t set stretches = greatest(0, t.stretches + n.change)
+    from (select u.id, sum(u.change) as change from unnest(p_topics, p_changes) as u (id, change) group by u.id) n
+   where t.user_id = p_user_id and t.id = n.id and n.change <> 0
+$function$;
+
+-- Computes what a topic's row holds from its newest stretches: when, the middle and the words. Words are ranked by how
+-- many of these have them and how few other topics do. One without stretches goes, unless a person named, hid or merged
+-- it. The caller holds the profile's lock.
 create or replace function memory_private.describe_topic(p_user_id text, p_topic_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_all   record;
+  v_members constant memory.topic_stretches[] := array(
+    select m from memory_private.newest_topic_stretches(p_user_id, p_topic_id) m);
+  v_first timestamptz;
   v_model text;
   v_mean  {{vector_schema}}.halfvec;
   v_words text[];
   v_terms text[];
   v_weights real[];
 begin
-  select count(*) as stretches, min(s.at) as first_at, max(s.at) as last_at, bool_or(s.model is not null) as has_vectors
-    into v_all from memory.topic_stretches s
-   where s.user_id = p_user_id and s.topic_id = p_topic_id;
-  if v_all.stretches = 0 then
+  if v_members = '{}' then
     delete from memory.topics t
      where t.user_id = p_user_id and t.id = p_topic_id and t.name is null and not t.hidden and t.merged_into is null
        and not exists (select from memory.topics o where o.user_id = p_user_id and o.merged_into = p_topic_id);
   end if;
-  if v_all.has_vectors then
-    select s.model into v_model from memory.topic_stretches s
-     where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model is not null
-     order by s.at desc limit 1;
-    select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(s.embedding)) into v_mean
-      from (select s.embedding from memory.topic_stretches s
-            where s.user_id = p_user_id and s.topic_id = p_topic_id and s.model = v_model
-            order by s.at desc limit 500) s;
-  end if;
-  with members as materialized (
-    select s.words, s.terms from memory.topic_stretches s
-    where s.user_id = p_user_id and s.topic_id = p_topic_id
-    order by s.at desc limit 200),
-  counted as (
+  select s.at into v_first from memory.topic_stretches s
+   where s.user_id = p_user_id and s.topic_id = p_topic_id and s.at is not null
+   order by s.at nulls first limit 1;
+  select m.model into v_model from unnest(v_members) m where m.model is not null order by m.at desc limit 1;
+  select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(m.embedding)) into v_mean
+    from unnest(v_members) m where m.model = v_model;
+  with counted as (
     select w.term, mode() within group (order by w.word collate "C") as word,
-           count(*) / (select count(*) from members)::float8 as share, avg(w.place) as place
-    from members m cross join lateral unnest(m.terms, m.words) with ordinality as w (term, word, place)
+           count(*) / cardinality(v_members)::float8 as share, avg(w.place) as place
+    from unnest(v_members) m cross join lateral unnest(m.terms, m.words) with ordinality as w (term, word, place)
     group by w.term),
   known as (
     select w.term, count(*) as topics
@@ -219,53 +233,60 @@ begin
     into v_terms, v_weights, v_words
     from ranked r cross join (select sqrt(sum(r.score ^ 2)) as length from ranked r) l;
   update memory.topics t
-     set stretches = v_all.stretches, first_at = v_all.first_at, last_at = v_all.last_at,
+     set stretches = case when v_members = '{}' then 0 else greatest(t.stretches, 1) end,
+         first_at = v_first, last_at = (select max(m.at) from unnest(v_members) m),
          words = coalesce(v_words, '{}'), terms = coalesce(v_terms, '{}'), weights = coalesce(v_weights, '{}'),
          model = case when v_mean is not null then v_model end, centroid = v_mean
    where t.user_id = p_user_id and t.id = p_topic_id;
 end
 $function$;
 
+-- Counts the stretches that a topic lost in this transaction, in a setting of it.
+create or replace function memory_private.note_lost_stretch() returns trigger
+language plpgsql volatile security invoker set search_path = ''
+as $function$
+declare
+  v_lost constant jsonb :=
+    coalesce(nullif(current_setting('langchain_supabase_memory.lost_stretches', true), ''), '{}')::jsonb;
+  v_key  constant text := concat_ws(' ', old.topic_id, old.user_id);
+begin
+  perform set_config('langchain_supabase_memory.lost_stretches', jsonb_set(
+    v_lost, array[v_key], to_jsonb(coalesce((v_lost ->> v_key)::bigint, 0) + 1))::text, true);
+  return null;
+end
+$function$;
+-- Its name sorts before the next one's: of a row both run in this order.
+create trigger topic_stretches_counted after delete on memory.topic_stretches
+  for each row when (old.topic_id is not null) execute function memory_private.note_lost_stretch();
+
 -- Describes a topic anew that lost stretches, at the end of the transaction: whatever deleted them, a verb, a rule or
 -- the conversation's end, and after all locks of conversations. It runs with the migrator's rights, as the role may have
--- changed by then; it reads and writes nothing but topics of who owned the stretch. A setting of the transaction holds the
--- topics that are done, so that a topic of many lost stretches is looked at once.
+-- changed by then; it reads and writes nothing but topics of who owned the stretch. A topic of many lost stretches is
+-- looked at once.
 create or replace function memory_private.describe_lost_topic() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $function$
 declare
-  v_done constant text := coalesce(current_setting('langchain_supabase_memory.described_topics', true), '');
+  v_text constant text := coalesce(current_setting('langchain_supabase_memory.lost_stretches', true), '');
+  v_key  constant text := concat_ws(' ', old.topic_id, old.user_id);
+  v_lost bigint;
 begin
-  if position(old.topic_id::text in v_done) > 0 then
+  if position(old.topic_id::text in v_text) = 0 then
     return null;
   end if;
-  -- Not if it has gone, or was described since. One statement, so that no other commit is between what it compares.
-  if exists (
-    select from memory.topics t
-    where t.user_id = old.user_id and t.id = old.topic_id and t.stretches > (
-      select count(*) from memory.topic_stretches s where s.user_id = old.user_id and s.topic_id = old.topic_id))
-  then
-    perform memory_private.lock_profile(old.user_id), memory_private.describe_topic(old.user_id, old.topic_id);
+  v_lost := v_text::jsonb ->> v_key;
+  if v_lost is not null then
+    perform memory_private.lock_profile(old.user_id),
+            memory_private.count_topic_stretches(old.user_id, array[old.topic_id], array[-v_lost]),
+            memory_private.describe_topic(old.user_id, old.topic_id),
+            set_config('langchain_supabase_memory.lost_stretches', (v_text::jsonb - v_key)::text, true);
   end if;
-  perform set_config('langchain_supabase_memory.described_topics', concat_ws(' ', v_done, old.topic_id), true);
   return null;
 end
 $function$;
 create constraint trigger topic_stretches_lost after delete on memory.topic_stretches
   deferrable initially deferred for each row when (old.topic_id is not null)
   execute function memory_private.describe_lost_topic();
-
--- Whatever was described before a deletion is to be described again.
-create or replace function memory_private.reset_described_topics() returns trigger
-language plpgsql volatile security invoker set search_path = ''
-as $function$
-begin
-  perform set_config('langchain_supabase_memory.described_topics', '', true);
-  return null;
-end
-$function$;
-create trigger topic_stretches_reset after delete on memory.topic_stretches
-  for each statement execute function memory_private.reset_described_topics();
 
 -- Makes stretches due that were indexed since, the first ones of a conversation. The caller holds its row lock.
 create or replace function memory_private.mark_indexed_stretches(
@@ -366,8 +387,10 @@ create or replace function memory_private.merge_smallest_topics(p_user_id text) 
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
-  v_topic memory.topics;
-  v_near  record;
+  v_topic  memory.topics;
+  v_near   record;
+  v_moved  bigint;
+  v_grown  uuid[] := '{}';
 begin
   while (select count(*) from memory.topics t where t.user_id = p_user_id) > 200 loop
     select t.* into v_topic from memory.topics t
@@ -382,11 +405,12 @@ begin
             where o.user_id = p_user_id and o.topic_id = v_topic.id
               for update skip locked) o
      where s.user_id = p_user_id and s.conversation_id = o.conversation_id and s.stretch = o.stretch;
+    get diagnostics v_moved = row_count;
     delete from memory.topics t where t.user_id = p_user_id and t.id = v_topic.id;
-    if v_near.topic_id is not null then
-      perform memory_private.describe_topic(p_user_id, v_near.topic_id);
-    end if;
+    perform memory_private.count_topic_stretches(p_user_id, array[v_near.topic_id], array[v_moved]);
+    v_grown := array_remove(array_remove(v_grown, v_topic.id), v_near.topic_id) || v_near.topic_id;
   end loop;
+  perform memory_private.describe_topic(p_user_id, g) from unnest(v_grown) g where g is not null;
 end
 $function$;
 
@@ -446,6 +470,9 @@ begin
       insert into memory.topics (user_id) values (v_user) returning id, 1::real into v_near.topic_id, v_near.strength;
     end if;
     v_new := v_new + (v_s.topic_id is null)::integer;
+    if v_s.topic_id is distinct from v_near.topic_id then
+      perform memory_private.count_topic_stretches(v_user, array[v_s.topic_id, v_near.topic_id], array[-1, 1]);
+    end if;
     v_topics := v_topics || v_s.topic_id || v_near.topic_id;
     update memory.topic_stretches s
        set topic_id = v_near.topic_id, due = false, strength = v_near.strength, at = v_f.began_at,
@@ -591,7 +618,8 @@ as $function$
 declare
   v_user text := memory_private.resolve_writer(p_user_id);
   v_now  timestamptz;
-  v_all  bigint;
+  v_ids  uuid[]; -- of each cluster
+  v_members record;
 begin
   perform memory_private.check_limits(p_clusters);
   if json_array_length(p_clusters) > 200 then
@@ -603,36 +631,19 @@ begin
   if not found or memory_private.refuses(v_user, 'topics') then
     return '{"committed": false, "topics": 0}';
   end if;
-  with clusters as materialized (
-    -- A topic that has gone since is a new one.
-    select coalesce(t.id, gen_random_uuid()) as id, t.id is null as is_new, c.value -> 'members' as members
-    from json_array_elements(p_clusters) as c (value)
-    left join memory.topics t on t.user_id = v_user and t.id = (c.value ->> 'topic_id')::uuid),
-  made as (
-    insert into memory.topics (user_id, id) select v_user, c.id from clusters c where c.is_new returning id),
-  moved as (
-    select c.id, (m.value ->> 0)::uuid as conversation_id, (m.value ->> 1)::bigint as stretch
-    from clusters c cross join lateral json_array_elements(c.members) as m (value)),
-  -- Older stretches of a topic that is no more go where most of the others went.
-  followed as (
-    select distinct on (s.topic_id) s.topic_id as was, m.id
-    from moved m
-    join memory.topic_stretches s
-      on s.user_id = v_user and s.conversation_id = m.conversation_id and s.stretch = m.stretch
-    where s.topic_id is not null and not exists (select from clusters c where c.id = s.topic_id)
-    group by s.topic_id, m.id
-    order by s.topic_id, count(*) desc, m.id)
-  update memory.topic_stretches s set topic_id = n.id
-    from (select o.conversation_id, o.stretch, coalesce(m.id, f.id) as id
-          from memory.topic_stretches o
-          left join moved m on m.conversation_id = o.conversation_id and m.stretch = o.stretch
-          left join followed f on f.was = o.topic_id
-          where o.user_id = v_user and o.topic_id is distinct from coalesce(m.id, f.id, o.topic_id)
-            for update of o skip locked) n
-   where s.user_id = v_user and s.conversation_id = n.conversation_id and s.stretch = n.stretch;
-  perform memory_private.describe_topics(v_user);
+  -- A topic that has gone since is a new one.
+  select array_agg(coalesce(t.id, gen_random_uuid()) order by c.place) into v_ids
+    from json_array_elements(p_clusters) with ordinality as c (value, place)
+    left join memory.topics t on t.user_id = v_user and t.id = (c.value ->> 'topic_id')::uuid;
+  insert into memory.topics (user_id, id) select v_user, i from unnest(v_ids) i on conflict (user_id, id) do nothing;
+  select array_agg(v_ids[c.place]) as topics, array_agg((m.value ->> 0)::uuid) as conversations,
+         array_agg((m.value ->> 1)::bigint) as stretches
+    into v_members
+    from json_array_elements(p_clusters) with ordinality as c (value, place)
+   cross join lateral json_array_elements(c.value -> 'members') as m (value);
+  perform memory_private.describe_topics(v_user, memory_private.move_stretches(
+    v_user, v_members.topics, v_members.conversations, v_members.stretches));
   perform memory_private.merge_smallest_topics(v_user);
-  select count(*) into v_all from memory.topic_stretches s where s.user_id = v_user and not s.due;
   -- What was compared by another model is looked at again.
   update memory.topic_stretches s set due = true
     from (select o.conversation_id, o.stretch from memory.topic_stretches o
@@ -641,7 +652,8 @@ begin
             for update skip locked) o
    where s.user_id = v_user and s.conversation_id = o.conversation_id and s.stretch = o.stretch;
   update memory.topic_clusterings g
-     set version = g.version + 1, clustered_at = v_now, stretches = v_all, added = 0, due_at = null,
+     set version = g.version + 1, clustered_at = v_now, added = 0, due_at = null,
+         stretches = (select coalesce(sum(t.stretches), 0) from memory.topics t where t.user_id = v_user),
          threshold = case when p_threshold between 0 and 1 then p_threshold else g.threshold end
    where g.user_id = v_user;
   return jsonb_build_object(
@@ -671,8 +683,71 @@ Errors:
 - PT400: p_clusters is no such list; or no p_user_id is given, and the caller''s token names nobody.
 - PT413: there are more than 200, or p_clusters is larger than call_bytes.';
 
--- Describes all topics of an owner, and how near each of their stretches is. The caller holds the profile's lock.
-create or replace function memory_private.describe_topics(p_user_id text) returns void
+-- Moves stretches to their topics. Others of a topic that has none of these follow to where most of its own went: the
+-- smallest such topics, with 10,000 stretches at most, so that the work is bounded; a larger one stays. Returns the topics
+-- that have or had one of these. The caller holds the profile's lock.
+create or replace function memory_private.move_stretches(
+  p_user_id text, p_topics uuid[], p_conversations uuid[], p_stretches bigint[]
+) returns uuid[]
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $function$
+declare
+  v_here record;
+  v_gone record; -- topics that are no more, each with where its stretches go
+  v_more record;
+  v_done record;
+begin
+  select array_agg(s.topic_id) as was, array_agg(m.topic_id) as topics, array_agg(m.conversation_id) as conversations,
+         array_agg(m.stretch) as stretches
+    into v_here
+    from unnest(p_topics, p_conversations, p_stretches) as m (topic_id, conversation_id, stretch)
+   cross join lateral (
+     select s.topic_id from memory.topic_stretches s
+     where s.user_id = p_user_id and s.conversation_id = m.conversation_id and s.stretch = m.stretch offset 0) s;
+  select array_agg(g.was) as was, array_agg(g.topic_id) as topics into v_gone
+    from (select f.was, f.topic_id, sum(t.stretches) over (order by t.stretches, t.id) as total
+          from (select distinct on (h.was) h.was, h.topic_id
+                from unnest(v_here.was, v_here.topics) as h (was, topic_id)
+                where h.was is not null and h.was <> all (p_topics)
+                group by h.was, h.topic_id
+                order by h.was, count(*) desc, h.topic_id) f
+          cross join lateral (
+            select t.id, t.stretches from memory.topics t where t.user_id = p_user_id and t.id = f.was offset 0) t) g
+   where g.total <= 10000;
+  select array_agg(g.topic_id) as topics, array_agg(s.conversation_id) as conversations, array_agg(s.stretch) as stretches
+    into v_more
+    from unnest(v_gone.was, v_gone.topics) as g (was, topic_id)
+   cross join lateral (
+     select s.conversation_id, s.stretch from memory.topic_stretches s
+     where s.user_id = p_user_id and s.topic_id = g.was limit 10000) s;
+  with targets as materialized (
+    select distinct on (n.conversation_id, n.stretch) n.topic_id, n.conversation_id, n.stretch
+    from (select u.*, 1 as place from unnest(v_here.topics, v_here.conversations, v_here.stretches)
+                                        as u (topic_id, conversation_id, stretch)
+          union all
+          select u.*, 2 from unnest(v_more.topics, v_more.conversations, v_more.stretches) as u) n
+    order by n.conversation_id, n.stretch, n.place),
+  held as materialized (
+    select s.conversation_id, s.stretch, s.topic_id as was, n.topic_id
+    from targets n
+    join memory.topic_stretches s
+      on s.user_id = p_user_id and s.conversation_id = n.conversation_id and s.stretch = n.stretch
+    where s.topic_id is distinct from n.topic_id
+      for update of s skip locked),
+  moved as (
+    update memory.topic_stretches s set topic_id = h.topic_id from held h
+     where s.user_id = p_user_id and s.conversation_id = h.conversation_id and s.stretch = h.stretch
+    returning h.was, h.topic_id)
+  select array_agg(c.id) as topics, array_agg(c.change) as changes into v_done
+    from (select m.was as id, -1::bigint as change from moved m union all select m.topic_id, 1 from moved m) c;
+  perform memory_private.count_topic_stretches(p_user_id, v_done.topics, v_done.changes);
+  return array(select distinct t from unnest(v_here.was || v_here.topics || v_done.topics) t where t is not null);
+end
+$function$;
+
+-- Describes topics of an owner, and how near each of their newest stretches is. The caller holds the profile's lock.
+create or replace function memory_private.describe_topics(p_user_id text, p_topics uuid[]) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 begin
@@ -680,24 +755,44 @@ begin
   update memory.topics t set terms = n.terms, weights = array_fill(0::real, array[cardinality(n.terms)])
     from (select c.topic_id, (array_agg(c.term order by c.count desc, c.term collate "C"))[:40] as terms
           from (select s.topic_id, w.term, count(*) as count
-                from memory.topic_stretches s cross join lateral unnest(s.terms) as w (term)
-                where s.user_id = p_user_id and s.topic_id is not null
+                from unnest(p_topics) as i (id)
+                cross join lateral memory_private.newest_topic_stretches(p_user_id, i.id) s
+                cross join lateral unnest(s.terms) as w (term)
                 group by s.topic_id, w.term) c
           group by c.topic_id) n
    where t.user_id = p_user_id and t.id = n.topic_id;
   perform memory_private.describe_topic(p_user_id, t.id)
-    from (select t.id from memory.topics t where t.user_id = p_user_id order by t.id offset 0) t;
-  update memory.topic_stretches s set strength = n.near
-    from (select o.conversation_id, o.stretch, n.near
-          from memory.topic_stretches o join memory.topics t on t.user_id = p_user_id and t.id = o.topic_id
-          cross join lateral (
-            select case when o.model = t.model and {{vector_schema}}.vector_dims(o.embedding) = {{vector_schema}}.vector_dims(t.centroid)
-                        then -(t.centroid operator({{vector_schema}}.<#>) o.embedding)
-                        else (select sum(w.weight) / sqrt(greatest(1, cardinality(o.terms)))
-                              from unnest(t.terms, t.weights) as w (term, weight) where w.term = any (o.terms)) end::real as near) n
-          where o.user_id = p_user_id and o.strength is distinct from n.near
-            for update of o skip locked) n
-   where s.user_id = p_user_id and s.conversation_id = n.conversation_id and s.stretch = n.stretch;
+    from (select t.id from memory.topics t where t.user_id = p_user_id and t.id = any (p_topics) order by t.id offset 0) t;
+  perform memory_private.rate_stretches(p_user_id, p_topics);
+end
+$function$;
+
+-- Computes how near the newest stretches of topics are to the middle. The caller holds the profile's lock.
+create or replace function memory_private.rate_stretches(p_user_id text, p_topics uuid[]) returns void
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $function$
+begin
+  with rated as materialized (
+    select s.conversation_id, s.stretch, n.near
+    from unnest(p_topics) as i (id)
+    join memory.topics t on t.user_id = p_user_id and t.id = i.id
+    cross join lateral memory_private.newest_topic_stretches(p_user_id, t.id) s
+    cross join lateral (
+      select case when s.model = t.model and {{vector_schema}}.vector_dims(s.embedding) = {{vector_schema}}.vector_dims(t.centroid)
+                  then -(t.centroid operator({{vector_schema}}.<#>) s.embedding)
+                  else (select sum(w.weight) / sqrt(greatest(1, cardinality(s.terms)))
+                        from unnest(t.terms, t.weights) as w (term, weight) where w.term = any (s.terms)) end::real as near) n
+    where s.strength is null or n.near is null or abs(s.strength - n.near) > 0.005),
+  held as materialized (
+    select s.conversation_id, s.stretch, r.near
+    from rated r
+    join memory.topic_stretches s
+      on s.user_id = p_user_id and s.conversation_id = r.conversation_id and s.stretch = r.stretch
+    where s.strength is distinct from r.near
+      for update of s skip locked)
+  update memory.topic_stretches s set strength = h.near from held h
+   where s.user_id = p_user_id and s.conversation_id = h.conversation_id and s.stretch = h.stretch;
 end
 $function$;
 

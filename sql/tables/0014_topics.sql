@@ -64,6 +64,7 @@ create table memory.topic_stretches (
 alter table memory.topic_stretches alter column embedding set storage main;
 
 create index topic_stretches_topic_idx on memory.topic_stretches (user_id, topic_id, strength desc nulls last);
+create index topic_stretches_newest_idx on memory.topic_stretches (user_id, topic_id, at desc nulls last);
 create index topic_stretches_at_idx on memory.topic_stretches (user_id, at);
 create index topic_stretches_due_idx on memory.topic_stretches (user_id, conversation_id, stretch) where due;
 

@@ -153,3 +153,22 @@ def test_a_refusal_that_an_import_brings_deletes_what_was_derived(conn_string: s
             held = connection.execute("select count(*) from memory.topic_stretches where user_id = %s", [user_id])
             assert held.fetchall() == [(0,)]
         assert memory.topics.read(hidden=True) == []
+
+
+@pytest.mark.parametrize("checked", ["deferred", "immediate"])
+def test_a_topic_counts_what_it_lost_whenever_constraints_are_checked(
+    checked: str, sql: psycopg.Connection[Any], conn_string: str, user_id: str
+) -> None:
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        for thread in ("a", "b", "c"):
+            memory.conversation(thread).append(f"The kettle of {thread} leaks at the seam.")
+            memory.conversation(thread).index()
+        memory.topics.update()
+        assert [each.episodes for each in memory.topics.read()] == [3]
+        with sql.transaction():
+            sql.execute(f"set constraints all {checked}".encode())
+            for thread in ("a", "b"):
+                call(sql, "forget", thread_id=thread, user_id=user_id)
+        assert [each.episodes for each in memory.topics.read()] == [1]
+        memory.conversation("c").forget()
+        assert memory.topics.read() == []
