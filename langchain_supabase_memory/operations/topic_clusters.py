@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, nsmallest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -34,6 +34,16 @@ _ABOVE_CHANCE: Final = 0.3
 """How far above what any two have in common a neighbor's likeness has to be, as a share of what is left to one."""
 _BY_WORDS: Final = 0.1
 """How alike two stretches have to be by their words."""
+_LARGE: Final = 0.25
+"""A group by words of more than this share is divided if it can be."""
+_SMALL: Final = 12
+"""So few are never divided."""
+_PART: Final = 3
+"""How many stretches each of two parts has at least of what is divided."""
+_STEP: Final = 0.05
+"""How much more alike the members of a part have to be."""
+_NEAREST: Final = 0.3
+"""How alike they are where nothing is divided any more."""
 _WORTH_A_CHANGE: Final = 0.02
 """How much better topics have to be that are found anew than those that go on, as a share."""
 _JOINED: Final = 0.25
@@ -97,14 +107,55 @@ def clusters(stretches: Sequence[ClusteredStretch], alike: float | None) -> list
     threshold = vector_threshold(alike) if alike is not None else _BY_WORDS
     chance = max(0.0, alike or 0.0)
     links = _links(ordered, near, threshold, chance)
-    anew = _joined(_communities(links, list(range(len(ordered)))), links)
-    groups = _joined(_communities(links, _labels(ordered)), links)
+    anew = _grouped([replace(each, topic_id=None) for each in ordered], links, by_words=alike is None)
+    if alike is None:  # once more from there, so that the next finding has no reason to change it
+        numbers = {at: f"{number}" for number, group in enumerate(anew) for at in group}
+        anew = _grouped([replace(each, topic_id=numbers[at]) for at, each in enumerate(ordered)], links, by_words=True)
+    groups = _grouped(ordered, links, by_words=alike is None)
     if _modularity(groups, links) < (1 - _WORTH_A_CHANGE) * _modularity(anew, links):
         groups = anew
     groups.sort(key=lambda group: (-len(group), group[0]))
     kept = groups[:MAX_TOPICS]
     names = _inherited([Counter(ordered[at].topic_id for at in group) for group in kept])
     return [Cluster(name, tuple(ordered[at].key for at in group)) for name, group in zip(names, kept, strict=True)]
+
+
+def _grouped(
+    stretches: Sequence[ClusteredStretch], links: Sequence[Mapping[int, float]], *, by_words: bool
+) -> list[list[int]]:
+    """Return which stretches belong together, beginning with their topics."""
+    groups = _joined(_communities(links, _labels(stretches)), links)
+    if not by_words:
+        return groups
+    most = max(_SMALL, _LARGE * len(stretches))
+    return [part for group in groups for part in _divided(stretches, group, most, _BY_WORDS)]
+
+
+def _divided(
+    stretches: Sequence[ClusteredStretch], group: Sequence[int], most: float, threshold: float
+) -> list[list[int]]:
+    """Return the parts of a group that is larger than any topic should be, or the group as it is.
+
+    Much talk has words in common that are no topic: names, praise, terms of a trade. Within a group those that most of
+    it has are left out, and the rest has to be more alike. What is of one topic stays together nevertheless.
+    """
+    if len(group) <= most or threshold >= _NEAREST:
+        return [list(group)]
+    counts = Counter(term for at in group for term in set(stretches[at].terms))
+    members = [
+        replace(stretches[at], terms=tuple(each for each in stretches[at].terms if counts[each] <= len(group) / 2))
+        for at in group
+    ]
+    nearer = threshold + _STEP
+    links = _links(members, _near_by_words(members), nearer, 0.0)
+    parts = [
+        part
+        for joined in _joined(_communities(links, _labels(members)), links)
+        for part in _divided(members, joined, most, nearer)
+    ]
+    if sum(len(part) >= _PART for part in parts) < 2:
+        return [list(group)]
+    return [[group[at] for at in part] for part in parts]
 
 
 def _near_by_words(stretches: Sequence[ClusteredStretch]) -> list[tuple[tuple[StretchKey, float], ...]]:

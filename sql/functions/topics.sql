@@ -31,6 +31,20 @@ as $function$
     'thats,thing,things,think,thought,time,today,told,tomorrow,took,try,trying,two,use,used,using,want,wants,way,week,well,'
     'went,what,will,without,won,work,would,www,com,yes,yesterday,yet,you,youre,day,days,ask,asked,since,though,quite,'
     'another,around,away,actually,already,always,able,been,best,better,enough,find,found,start,started,show,less,more,'
+    'absolutely,amazed,amazing,appreciate,awesome,bet,bit,bunch,bye,check,congrats,congratulations,cool,definitely,enjoy,'
+    'enjoyed,enjoying,especially,exactly,excited,exciting,fantastic,feel,feeling,feels,felt,glad,gonna,gotta,grateful,guess,'
+    'guys,ago,cheers,haha,happen,happened,happy,heard,hear,honestly,hope,hopefully,idea,important,incredible,inspire,inspired,inspiring,'
+    'kinda,lately,later,lol,looking,looks,lots,love,loved,lovely,loving,mean,means,mine,nah,omg,plus,prob,probably,proud,remind,reminds,'
+    'seems,share,sharing,someone,somewhere,sorry,sound,sounds,super,talk,talking,totally,true,truly,wait,wanna,whole,wish,'
+    'wonderful,wondering,worry,wow,yay,yeah,yep,yup,'
+    -- assistants
+    'additional,additionally,addresses,appropriate,approach,assist,based,below,certainly,clear,consider,contains,correct,'
+    'correctly,current,currently,detailed,easier,easily,effectively,ensure,ensures,ensuring,example,examples,expected,explain,'
+    'explanation,feel,following,follows,free,function,further,handle,handles,handling,happens,helpful,helps,however,implement,'
+    'implementation,implemented,implementing,improve,improved,improvements,improving,include,included,includes,including,key,'
+    'necessary,option,options,overall,potential,proper,properly,provide,provided,provides,providing,question,questions,relevant,'
+    'review,several,similar,simple,specific,specifically,step,steps,suggest,suggestion,suggestions,summary,support,understand,'
+    'understanding,update,updated,various,works,working,'
     -- Tagalog
     'ako,aking,akin,alin,amin,aming,ang,ano,anong,araw,atin,ating,ayaw,ayon,ayos,ba,bago,bakit,bang,basta,bawat,bukas,dahil,'
     'daw,din,dito,diyan,doon,eh,gabi,ganito,ganoon,ganun,gawin,gusto,habang,hanggang,hindi,huwag,ikaw,ilan,inyo,isa,isang,'
@@ -104,11 +118,13 @@ declare
   v_text   text;
   v_places bigint[];
   v_parts  integer[];
+  v_names  text[]; -- of who speaks or is spoken to
 begin
   select min(k.said_at), count(distinct k.place), string_agg(left(k.content, 4000), ' ' order by k.to_sequence, k.part),
-         array_agg(k.place), array_agg(k.part)
-    into began_at, messages, v_text, v_places, v_parts
-    from (select k.place, k.part, k.stretch, k.stale, k.role, k.said_at, k.to_sequence, k.content, k.expires_at
+         array_agg(k.place), array_agg(k.part),
+         regexp_split_to_array(memory_private.normalize_letters(string_agg(distinct k.speaker, ' '), false), '\s+')
+    into began_at, messages, v_text, v_places, v_parts, v_names
+    from (select k.place, k.part, k.stretch, k.stale, k.role, k.speaker, k.said_at, k.to_sequence, k.content, k.expires_at
           from memory.working_memory_chunks k
           where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= p_stretch
           order by k.to_sequence limit 200) k
@@ -123,11 +139,22 @@ begin
          and e.part = p.part and e.model = p_model
        order by e.place limit 1) e;
   end if;
-  select coalesce(array_agg(w.word order by w.count desc, w.term), '{}'),
-         coalesce(array_agg(w.term order by w.count desc, w.term), '{}')
-    into words, terms
-    from (select w.term, w.word, w.count from memory_private.topic_words(left(v_text, 20000), p_language) w
-          order by w.count desc, w.term collate "C" limit 24) w;
+  -- "Hey Maya", "Well done, Maya!"
+  v_names := v_names || array(
+    select memory_private.normalize_letters(coalesce(n.found[1], n.found[2]), false)
+    from regexp_matches(
+      left(v_text, 20000),
+      ', ([[:upper:]][[:lower:]]+)[!?]|\m(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks),? ([[:upper:]][[:lower:]]+)\M', 'g') n (found));
+  -- Words around code tell more than code; where there is nothing else, it is taken.
+  foreach v_text in array array[regexp_replace(v_text, '```.*?(?:```|$)', ' ', 'g'), v_text] loop
+    select coalesce(array_agg(w.word order by w.count desc, w.term), '{}'),
+           coalesce(array_agg(w.term order by w.count desc, w.term), '{}')
+      into words, terms
+      from (select w.term, w.word, w.count from memory_private.topic_words(left(v_text, 20000), p_language) w
+            where w.word <> all (coalesce(v_names, '{}'))
+            order by w.count desc, w.term collate "C" limit 24) w;
+    exit when terms <> '{}';
+  end loop;
 end
 $function$;
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.topic_corpus import adjusted_rand_index, talks
+from benchmarks.topic_corpus import PHRASES, Talk, adjusted_rand_index, talks
 from langchain_supabase_memory.operations import topic_clusters
 from langchain_supabase_memory.operations.topic_clusters import Cluster, ClusteredStretch, clusters
 
@@ -29,6 +29,11 @@ def _stretches(seed: int) -> list[ClusteredStretch]:
 
 def _words(number: int) -> list[str]:
     return [word for _, text in PLANTED[number].messages for word in text.split() if len(word) > 5]
+
+
+def _long_words(talk: Talk) -> list[str]:
+    words = (word.strip(".,?!").lower() for _, text in talk.messages for word in text.split())
+    return list(dict.fromkeys(word[:6] for word in words if len(word) > 5))
 
 
 def _named(found: list[Cluster]) -> dict[str, str]:
@@ -54,6 +59,33 @@ def test_topics_that_do_not_fit_are_found_anew() -> None:
     found = clusters(stretches, None)
     assert len(found) >= 20
     assert [each.topic_id for each in found].count("all") == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_words_that_all_talk_has_make_no_topic_of_everything(seed: int) -> None:
+    """In real chats half of the words of each episode are names, praise and pleasantries: all of it was one topic."""
+    draw = random.Random(seed)
+    planted = talks(10, seed, tuple(PHRASES)[:6])
+    pleasantries = [f"nice{number}" for number in range(14)]
+    stretches = [
+        ClusteredStretch((f"{number:04d}", 0), None, (*draw.sample(pleasantries, 9), *_long_words(talk)[:7]))
+        for number, talk in enumerate(planted)
+    ]
+    found = clusters(stretches, None)
+    topics = _named(found)
+    assert max(len(each.members) for each in found) <= 15
+    assert adjusted_rand_index([topics[each.key[0]] for each in stretches], [talk.topic for talk in planted]) >= 0.7
+    again = clusters([replace(each, topic_id=topics[each.key[0]]) for each in stretches], None)
+    assert _named(again) == topics, "a second finding has no reason to change it"
+
+
+@pytest.mark.parametrize("each", [40, 100])
+def test_talk_of_one_topic_stays_one(each: int) -> None:
+    stretches = [
+        ClusteredStretch((f"{number:04d}", 0), None, tuple(_long_words(talk)))
+        for number, talk in enumerate(talks(each, topics=("kidney care",)))
+    ]
+    assert len(clusters(stretches, None)) <= 2
 
 
 def _joined_one_by_one(groups: list[list[int]], links: Sequence[Mapping[int, float]]) -> list[list[int]]:

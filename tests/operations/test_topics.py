@@ -349,6 +349,26 @@ def test_strange_talk_breaks_nothing(talker: Talker, name: str) -> None:
     assert all(each.label for each in found)
 
 
+def test_a_label_has_no_names_of_speakers_no_pleasantries_and_no_code(talker: Talker) -> None:
+    code = "```python\nconst kilnTimer = await fetchTimer(kilnId)\nreturn kilnTimer\n```"
+    for number in range(4):
+        talker.say(
+            f"p{number}",
+            "Hey Philomena! Awesome, I absolutely love the glaze. Feeling so excited, Philomena.",
+            f"Certainly, Ambrose! Let's ensure the glaze is fired step by step. For example:\n{code}\nHope that helps.",
+        )
+    talker.memory.topics.update()
+    (topic,) = talker.memory.topics.read()
+    assert set(topic.words) == {"glaze", "fired"}
+
+
+def test_talk_of_nothing_but_code_has_a_topic_too(talker: Talker) -> None:
+    for number in range(3):
+        talker.say(f"k{number}", "```\nselect vacuum from maintenance\n```")
+    talker.memory.topics.update()
+    assert {"vacuum", "maintenance"} <= set(talker.memory.topics.read()[0].words)
+
+
 def test_an_index_only_notes_which_episodes_are_due(talker: Talker) -> None:
     def counts() -> tuple[int, int]:
         return talker.count("indexed_stretches"), talker.count("topic_stretches")
