@@ -102,7 +102,8 @@ class SentPack:
         thread: The conversation: its agent and thread.
         manifest: What was in it.
         answer: The answer's words; empty if they are not read.
-        recent: The characters and words of each recent message, the oldest first.
+        recent: The characters and words of each recent message, the oldest first, and of the question, without its
+            characters.
     """
 
     thread: tuple[str, str]
@@ -355,15 +356,18 @@ def _chunks(evidence: AdviceEvidence) -> Advice | None:
 
 def _recall(evidence: AdviceEvidence) -> Advice | None:
     recalls, empty = evidence.total("recalls"), evidence.total("recalls_empty")
-    if recalls < FEWEST or empty <= recalls / 2:
-        return None
     searched = next((each.manifest.recall for each in reversed(evidence.packs) if each.manifest.recall), "conversation")
-    scope = None if searched == "user" else "user"
+    widest = searched == "user"
+    if recalls < FEWEST or empty <= (_MOST if widest else 0.5) * recalls:
+        return None
+    # In one conversation a wider search finds the same, and what some of the recalls find is not worth giving up.
+    if not widest and len({each.thread for each in evidence.packs}) < 2:
+        return None
     return Advice(
         "recall",
         f"Of {recalls:,} recalls {empty:,} found nothing in {_SEARCHED.get(searched, 'what they searched')}.",
         {"recalls": recalls, "empty": empty},
-        f"config=MemoryConfig(recall={scope!r})",
+        f"config=MemoryConfig(recall={None if widest else 'user'!r})",
     )
 
 
@@ -431,7 +435,9 @@ def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[li
             texts[thread] = (yield from _texts(owner, thread, recent.first, newest)) if known else {}
         found = texts[thread]
         said = tuple(found[each] for each in sorted(found) if recent.first <= each <= recent.last)
-        packs.append(SentPack(thread, sent, found.get(int(row["sequence"]), (0, ""))[1], said))
+        # The question is in the prompt whatever the budget is.
+        asked = tuple((0, found[each][1]) for each in sorted(found) if recent.last < each < int(row["sequence"]))
+        packs.append(SentPack(thread, sent, found.get(int(row["sequence"]), (0, ""))[1], (*said, *asked)))
     return packs
 
 

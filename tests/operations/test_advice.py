@@ -69,6 +69,11 @@ def moving(number: int, each: SentPack) -> SentPack:
     return with_manifest(each, parts=parts, usage=Usage(3000, 100, 3100, 100 if moved else 2800))
 
 
+def in_two(number: int, each: SentPack) -> SentPack:
+    """One of two conversations."""
+    return replace(each, thread=("default", f"t{number % 2}"))
+
+
 PLANTED: dict[str, Callable[[AdviceEvidence], AdviceEvidence]] = {
     "budget": of_packs(lambda _, each: replace(each, answer="kiln9")),
     "history": of_day(wider=55, whole_tokens=100_000),
@@ -79,7 +84,7 @@ PLANTED: dict[str, Callable[[AdviceEvidence], AdviceEvidence]] = {
         lambda _, each: with_manifest(each, passages=(ManifestPassage(0, 0, 1, score_parts={"words": 0.4}),))
     ),
     "chunks": lambda found: replace(found, chunks=(500, 490, 400_000)),
-    "recall": of_day(recalls_empty=40),
+    "recall": lambda found: of_packs(in_two)(of_day(recalls_empty=40)(found)),
     "failures": of_day(failures=10),
     "room": of_packs(lambda _, each: with_manifest(each, items_left_out=7)),
 }
@@ -129,10 +134,18 @@ def pasted(setting: str) -> dict[str, Any]:
     return arguments
 
 
+def test_recall_is_widened_only_if_there_is_more_and_given_up_only_if_it_hardly_ever_finds_something() -> None:
+    few, hardly = of_day(recalls_empty=40)(healthy()), of_day(recalls_empty=55)(healthy())
+    assert advise(few) == []
+    assert advise(hardly) == [], "there is one conversation"
+    everywhere = of_packs(lambda number, each: with_manifest(in_two(number, each), recall="user"))
+    assert advise(everywhere(few)) == []
+    assert [each.setting for each in advise(everywhere(hardly))] == ["config=MemoryConfig(recall=None)"]
+
+
 @pytest.mark.parametrize(
     ("change", "rule", "expected"),
     [
-        (lambda each: with_manifest(each, recall="user"), "recall", MemoryConfig(recall=None)),
         (lambda each: with_manifest(each, recall="agent"), "recall", MemoryConfig(recall="user")),
         (lambda each: with_manifest(each, failed=("rerank",)), "failures", MemoryConfig(reranker=None)),
         (lambda each: with_manifest(each, failed=("recall", "new")), "failures", None),
