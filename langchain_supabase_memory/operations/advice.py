@@ -5,6 +5,7 @@ Each finding has its evidence in numbers. What a rule cannot know from them it l
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, call, offload
 from langchain_supabase_memory.language.shared_words import KEPT, shared_terms
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, manifest
 from langchain_supabase_memory.operations.usage import UsageDay, by_day
-from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE, WINDOW_SHARE
+from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE, WINDOW_SHARE, WINDOW_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,10 +44,16 @@ _FEWEST_SEGMENTS: Final = 10
 _FEWEST_CHUNKS: Final = 100
 _MOST: Final = 0.8
 """The share of packs, chunks or segments from which a rule speaks of most of them."""
-_SMALLER: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9)
+_SMALLER: Final = (0.5, 0.6, 0.7, 0.75, 0.8)
 """The budgets that are tried in place of the present one, as shares of it."""
+_WORTH_A_CHANGE: Final = 0.15
+"""The least saving; of less a replay says too little."""
 _LEAST_BUDGET: Final = 6_000
 """In characters; below it packs are chosen in another way, so nothing can be said of them."""
+_CUT: Final = 0.97
+"""The share of a budget that a pack has where it is filled, and what is oldest in it is cut."""
+_OF_THE_BUDGET: Final = frozenset({"summary", "board", "shared", "profile"})
+"""Parts that take a share of the budget."""
 _SUMMARY_SECONDS: Final = DEFAULT_POLICY.timeout_seconds
 _CHARACTERS: Final = 4
 """The characters of a token, about."""
@@ -177,29 +184,55 @@ def advise(evidence: AdviceEvidence) -> list[Advice]:
 def replayed(packs: Sequence[SentPack], share: float) -> float:
     """Return what share of the packs' tokens a smaller budget would have sent.
 
-    A pack fills its budget in the same way whatever that is: with half of the budget, it looks like one of half its
-    size at half of the history. So each pack is compared with that of the same conversation at that history.
-
     Args:
         packs: The packs, with one budget.
         share: The smaller budget as a share of the present one.
     """
-    threads: dict[tuple[str, str], list[Manifest]] = defaultdict(list)
-    for each in packs:
-        threads[each.thread].append(each.manifest)
-    sent = expected = 0.0
-    for found in threads.values():
-        full = [pack.tokens for pack in found if pack.full_characters > _filled(pack)]
-        for pack in found:
-            sent += pack.tokens
-            later = [other for other in found if other.full_characters >= pack.full_characters / share]
-            if pack.full_characters <= share * WINDOW_SHARE * _filled(pack):
-                expected += pack.tokens
-            elif later:
-                expected += share * min(later, key=lambda other: other.full_characters).tokens
-            else:
-                expected += share * (mean(full) if full else pack.tokens)
-    return expected / sent if sent else 1.0
+    sent = sum(each.manifest.tokens for each in packs)
+    return sum(_refitted(each, share) for each in packs) / sent if sent else 1.0
+
+
+def _refitted(pack: SentPack, share: float) -> float:
+    """Return the tokens of a pack with a smaller budget, about: fitted again, by the sizes of its messages."""
+    sent = pack.manifest
+    sizes: dict[str, int] = defaultdict(int)
+    for part in sent.parts:
+        sizes[part.name] += part.characters
+    room = share * _filled(sent)
+    if "summary" not in sizes and sent.full_characters <= room:
+        return float(sent.tokens)  # all that was said
+    fixed = sizes["current"] + sizes["note"]
+    recent = _recent_again([size for size, _ in pack.recent if size], sent.full_characters - sizes["current"], room)
+    if recent is None or recent > room - fixed:  # filled with what is newest, cut to fit
+        characters = min(float(sent.characters), _CUT * room)
+    else:
+        others = share * sum(size for name, size in sizes.items() if name in _OF_THE_BUDGET)
+        left = max(0.0, room - fixed - recent - others)
+        characters = fixed + recent + others + min(sizes["recalled"] + sizes["reference"], left)
+    return sent.tokens * min(1.0, characters / sent.characters) if sent.characters else 0.0
+
+
+def _recent_again(sizes: Sequence[int], total: int, room: float) -> float | None:
+    """Return the characters of recent messages that begin at a step of a smaller window, as a pack's do.
+
+    Args:
+        sizes: The characters of the recent messages that were sent, the oldest first.
+        total: The characters of all messages before the question.
+        room: The smaller budget in characters.
+
+    Returns:
+        The characters; `None` if a message is longer than a step, or no message is known.
+    """
+    window = room * WINDOW_SHARE
+    step = window * WINDOW_STEP
+    boundary = step * math.ceil(max(0.0, total - window) / step)
+    held = float(sum(sizes))
+    place = total - held
+    for size in sizes:
+        if place >= boundary:
+            break
+        place, held = place + size, held - size
+    return None if not held or held < min(window - step, total) / 2 else held
 
 
 def _filled(pack: Manifest) -> float:
@@ -220,7 +253,7 @@ def _budget(evidence: AdviceEvidence) -> Advice | None:
         if share * _filled(last) < _LEAST_BUDGET or any(_loses(*each, share) for each in said):
             continue
         saving = 1 - replayed(packs, share)
-        if saving < 0.05:  # less is not worth a change
+        if saving < _WORTH_A_CHANGE:
             continue
         budget = int(share * last.budget)
         return Advice(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from langchain_supabase_memory.language.extractive.profile.mask import MASK, own_words
 from langchain_supabase_memory.language.messages import fence
 from langchain_supabase_memory.language.sentences import sentences
-from langchain_supabase_memory.language.signals.lexicon import WORD, WORDS, normalize, signal_words
+from langchain_supabase_memory.language.signals.lexicon import WORD, normalize, signal_words
 from langchain_supabase_memory.values import Signal
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _FEW: Final = 4  # words of a question that only says "what?"
 _NEAR: Final = 4  # words between two that count together
 _BREAK: Final = re.compile(rf"[,;:.!?()\u2014\u2026\n{MASK}]| [-\u2013] ")
 _RECALLED: Final = re.compile(rf"<{fence.TAG}>.*?(?:</{fence.TAG}>|\Z)", re.DOTALL)
-_WORDS: Final = frozenset(f"words.{name}" for name in WORDS)
 _MARKS: Final = frozenset({"marks.supposes", "marks.reports"})
 """The lists that make a clause foreign; see `_is_foreign`."""
 _TOLD: Final = {
@@ -189,13 +188,12 @@ def _clause_signals(sentence: _Sentence) -> Iterator[tuple[str, _Clause]]:
         if not is_marked and not any(first <= each.first and each.end <= end for each in telling):
             continue
         clause = _clause(sentence, first, end)
-        if _is_foreign(sentence, clause):
+        if is_marked and _is_foreign(clause):
             return
-        named = {kind.partition(".")[0] for each in clause.phrases for kind in each.kinds - _WORDS}
+        kinds = frozenset[str]().union(*(each.kinds for each in clause.phrases))
+        named = {kind.partition(".")[0] for kind in kinds}
         for name in _TOLD:
-            if name not in named:
-                continue
-            if clause.with_kind(f"{name}.except"):
+            if name not in named or f"{name}.except" in kinds:
                 continue
             if _is_told(sentence, clause, name):
                 yield name, clause
@@ -218,7 +216,7 @@ def _clause(sentence: _Sentence, first: int, end: int) -> _Clause:
     return _Clause(first, end, range(first, min(at, end - 1) + 1), stop, list(sentence.within(first, end)))
 
 
-def _is_foreign(sentence: _Sentence, clause: _Clause) -> bool:
+def _is_foreign(clause: _Clause) -> bool:
     """Return whether a clause, and what follows it, is supposed, reported, or text to be worked on."""
     if clause.opening("marks.supposes"):
         return True

@@ -117,7 +117,8 @@ def words_of(text: str) -> tuple[str, ...]:
 def normalize(words: list[str]) -> list[str]:
     """Return words as they are compared: "don't" and "dont" are one."""
     normalized = keys(words)
-    if any("'" in word or "\u2019" in word for word in normalized):
+    joined = " ".join(normalized)
+    if "'" in joined or "\u2019" in joined:
         return [word.replace("'", "").replace("\u2019", "") for word in normalized]
     return normalized
 
