@@ -20,7 +20,7 @@ from langchain_supabase_memory.operations.usage import UsageDay, by_day
 from langchain_supabase_memory.settings import DEFAULT_POLICY, KEPT_SHARE, WINDOW_SHARE, WINDOW_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Rule: TypeAlias = Literal[
     "budget", "history", "summaries", "boards", "beginning", "vectors", "chunks", "recall", "failures", "room"
@@ -52,6 +52,8 @@ _LEAST_BUDGET: Final = 6_000
 """In characters; below it packs are chosen in another way, so nothing can be said of them."""
 _CUT: Final = 0.97
 """The share of a budget that a pack has where it is filled, and what is oldest in it is cut."""
+_FRAME: Final = 10
+"""The characters of the budget that a message takes beside its own, about: who speaks."""
 _OF_THE_BUDGET: Final = frozenset({"summary", "board", "shared", "profile"})
 """Parts that take a share of the budget."""
 _SUMMARY_SECONDS: Final = DEFAULT_POLICY.timeout_seconds
@@ -111,12 +113,14 @@ class SentPack:
         answer: The answer's words; empty if they are not read.
         recent: The characters and words of each recent message, the oldest first, and of the question, without its
             characters.
+        turns: The characters of each recent turn, the oldest first: from one message of the user to the next.
     """
 
     thread: tuple[str, str]
     manifest: Manifest
     answer: str = field(default="", repr=False)
     recent: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    turns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,46 +193,70 @@ def replayed(packs: Sequence[SentPack], share: float) -> float:
         share: The smaller budget as a share of the present one.
     """
     sent = sum(each.manifest.tokens for each in packs)
-    return sum(_refitted(each, share) for each in packs) / sent if sent else 1.0
+    # Where all was shown there was nothing to recall; a smaller pack would recall as much as others do.
+    beyond = [_recalled(_sizes(each.manifest)) for each in packs if not _shows_all(each.manifest)]
+    usual = mean(beyond) if beyond else 0.0
+    return sum(_refitted(each, share, usual) for each in packs) / sent if sent else 1.0
 
 
-def _refitted(pack: SentPack, share: float) -> float:
-    """Return the tokens of a pack with a smaller budget, about: fitted again, by the sizes of its messages."""
-    sent = pack.manifest
+def _sizes(pack: Manifest) -> Mapping[str, int]:
+    """Return the characters of each part of a pack; 0 of one that it lacks."""
     sizes: dict[str, int] = defaultdict(int)
-    for part in sent.parts:
+    for part in pack.parts:
         sizes[part.name] += part.characters
+    return sizes
+
+
+def _recalled(sizes: Mapping[str, int]) -> int:
+    return sizes["recalled"] + sizes["reference"]
+
+
+def _shows_all(pack: Manifest) -> bool:
+    return not {"summary", "note"} & {part.name for part in pack.parts}
+
+
+def _refitted(pack: SentPack, share: float, usual: float) -> float:
+    """Return the tokens of a pack with a smaller budget, about: fitted again, by the sizes of its messages.
+
+    Args:
+        pack: The pack.
+        share: The smaller budget as a share of the present one.
+        usual: The characters that packs recall where something is beyond them.
+    """
+    sent = pack.manifest
+    sizes = _sizes(sent)
     room = share * _filled(sent)
-    if "summary" not in sizes and sent.full_characters <= room:
-        return float(sent.tokens)  # all that was said
+    if _shows_all(sent) and sent.full_characters + _FRAME * len(pack.recent) <= room:
+        return float(sent.tokens)
     fixed = sizes["current"] + sizes["note"]
-    recent = _recent_again([size for size, _ in pack.recent if size], sent.full_characters - sizes["current"], room)
+    recent = _recent_again(pack.turns, sent.full_characters - sizes["current"], room)
     if recent is None or recent > room - fixed:  # filled with what is newest, cut to fit
         characters = min(float(sent.characters), _CUT * room)
     else:
         others = share * sum(size for name, size in sizes.items() if name in _OF_THE_BUDGET)
         left = max(0.0, room - fixed - recent - others)
-        characters = fixed + recent + others + min(sizes["recalled"] + sizes["reference"], left)
+        recalled = usual if _shows_all(sent) else _recalled(sizes)
+        characters = fixed + recent + others + min(share * recalled, left)
     return sent.tokens * min(1.0, characters / sent.characters) if sent.characters else 0.0
 
 
-def _recent_again(sizes: Sequence[int], total: int, room: float) -> float | None:
+def _recent_again(turns: Sequence[int], total: int, room: float) -> float | None:
     """Return the characters of recent messages that begin at a step of a smaller window, as a pack's do.
 
     Args:
-        sizes: The characters of the recent messages that were sent, the oldest first.
+        turns: The characters of the recent turns that were sent, the oldest first.
         total: The characters of all messages before the question.
         room: The smaller budget in characters.
 
     Returns:
-        The characters; `None` if a message is longer than a step, or no message is known.
+        The characters; `None` if a turn is longer than a step, or none is known.
     """
     window = room * WINDOW_SHARE
     step = window * WINDOW_STEP
     boundary = step * math.ceil(max(0.0, total - window) / step)
-    held = float(sum(sizes))
+    held = float(sum(turns))
     place = total - held
-    for size in sizes:
+    for size in turns:
         if place >= boundary:
             break
         place, held = place + size, held - size
@@ -451,7 +479,7 @@ def _start(pack: Manifest) -> tuple[object, ...]:
 def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[list[SentPack]]:
     """Return the packs, the oldest first, with the words of their messages where these are still there."""
     packs: list[SentPack] = []
-    texts: dict[tuple[str, str], dict[int, tuple[int, str]]] = {}
+    texts: dict[tuple[str, str], dict[int, tuple[int, str, bool]]] = {}
     for row in reversed(rows):
         try:
             sent = manifest(row["pack"])
@@ -467,15 +495,30 @@ def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[li
             known = len(texts) < _THREADS
             texts[thread] = (yield from _texts(owner, thread, recent.first, newest)) if known else {}
         found = texts[thread]
-        said = tuple(found[each] for each in sorted(found) if recent.first <= each <= recent.last)
+        shown = [found[each] for each in sorted(found) if recent.first <= each <= recent.last]
         # The question is in the prompt whatever the budget is.
-        asked = tuple((0, found[each][1]) for each in sorted(found) if recent.last < each < int(row["sequence"]))
-        packs.append(SentPack(thread, sent, found.get(int(row["sequence"]), (0, ""))[1], (*said, *asked)))
+        asked = [(0, found[each][1]) for each in sorted(found) if recent.last < each < int(row["sequence"])]
+        said = (*((size, words) for size, words, _ in shown), *asked)
+        answer = found.get(int(row["sequence"]), (0, "", False))[1]
+        packs.append(SentPack(thread, sent, answer, said, tuple(_turns(shown))))
     return packs
 
 
-def _texts(owner: str | None, thread: tuple[str, str], first: int, last: int) -> Flow[dict[int, tuple[int, str]]]:
-    found: dict[int, tuple[int, str]] = {}
+def _turns(messages: Iterable[tuple[int, str, bool]]) -> Iterator[int]:
+    """Yield the characters of each turn; what is before the first message of the user is one, too."""
+    size = 0
+    for characters, _, is_users in messages:
+        if is_users and size:
+            yield size
+            size = 0
+        size += characters
+    if size:
+        yield size
+
+
+def _texts(owner: str | None, thread: tuple[str, str], first: int, last: int) -> Flow[dict[int, tuple[int, str, bool]]]:
+    """Read messages: the characters and words of each, and whether it is the user's."""
+    found: dict[int, tuple[int, str, bool]] = {}
     place: int = first
     while True:
         page = yield from call(
@@ -487,10 +530,10 @@ def _texts(owner: str | None, thread: tuple[str, str], first: int, last: int) ->
                 "p_from": place,
                 "p_to": last,
                 "p_limit": _PAGE,
-                "p_columns": ["text", "characters"],
+                "p_columns": ["text", "characters", "role"],
             },
         )
-        found |= {row["sequence"]: (row["characters"], row["text"]) for row in page["messages"]}
+        found |= {row["sequence"]: (row["characters"], row["text"], row["role"] == "user") for row in page["messages"]}
         if not page["more"] or not page["messages"]:
             return found
         place = page["messages"][-1]["sequence"] + 1

@@ -39,7 +39,7 @@ def sent(number: int) -> SentPack:
         passages=passages, full_characters=50_000 + number, full_tokens=12_500, usage=Usage(3000, 100, 3100, 2000),
     )  # fmt: skip
     recent = tuple((800, f"saltmarsh{each} kiln{each}") for each in range(10))
-    return SentPack(("default", "t"), found, "saltmarsh0", recent)
+    return SentPack(("default", "t"), found, "saltmarsh0", recent, (1600,) * 5)
 
 
 def healthy() -> AdviceEvidence:
@@ -160,8 +160,16 @@ def test_a_setting_follows_from_what_the_packs_say(
     assert [*pasted(setting).values()] == [expected]
 
 
-def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False) -> SupabaseMemory:
-    """Have the same conversation, with a budget. With `old` each answer repeats a word of a much older message."""
+def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False, uneven: bool = False) -> SupabaseMemory:
+    """Have the same conversation, with a budget.
+
+    Args:
+        conn_string: The database.
+        user_id: The owner.
+        budget: In characters.
+        old: Whether each answer repeats a word of a much older message.
+        uneven: Whether some messages are longer than a step of the window, and each answer repeats its question.
+    """
     drawn = random.Random(7)
     words = [
         f"{a}{b}" for a in ("clay", "rye", "salt", "moss", "fern", "onyx") for b in ("bank", "field", "gate", "well")
@@ -173,21 +181,27 @@ def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False) -> S
     for turn in range(110):
         said = " ".join(drawn.choices(words, k=24)) if old else f"turn{turn} " * 24
         question = HumanMessage(f"ask{turn} {said}")
-        pack = conversation.context(question)
         answer = AIMessage(f"ask{max(0, turn - 18)} only" if old else f"ask{turn} reply{turn} " + "noted " * 30)
+        if uneven:
+            question = HumanMessage(f"ask{turn} {' '.join(drawn.choices(words, k=drawn.choice((5, 20, 60, 300))))}")
+            answer = AIMessage(question.text * drawn.choice((1, 1, 3)))
+        pack = conversation.context(question)
         conversation.append([question, answer], pack=pack)
     memory.usage.update()
     return memory
 
 
-def test_a_smaller_budget_saves_what_was_foretold(conn_string: str, user_id: str) -> None:
-    memory = talk(conn_string, user_id, 16_000)
+@pytest.mark.parametrize(("uneven", "characters"), [(False, 16_000), (True, 16_000), (True, 40_000)])
+def test_a_smaller_budget_saves_what_was_foretold(
+    conn_string: str, user_id: str, uneven: bool, characters: int
+) -> None:
+    memory = talk(conn_string, user_id, characters, uneven=uneven)
     found = {each.rule: each for each in memory.advice()}
     advised = found["budget"]
     assert advised.saving is not None
-    assert advised.packs >= 100
+    assert advised.packs >= 80
     budget = pasted(advised.setting)["budget"].characters
-    again = talk(conn_string, f"{user_id} again", budget)
+    again = talk(conn_string, f"{user_id} again", budget, uneven=uneven)
     before, after = ((sum(day.pack_tokens for day in each.usage.by_day())) for each in (memory, again))
     happened = 1 - after / before
     assert happened == pytest.approx(advised.saving, rel=0.1), (advised.setting, advised.saving, happened)
