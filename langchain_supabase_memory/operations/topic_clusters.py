@@ -132,14 +132,14 @@ def _grouped(
 
 
 def _divided(
-    stretches: Sequence[ClusteredStretch], group: Sequence[int], most: float, threshold: float
+    stretches: Sequence[ClusteredStretch], group: Sequence[int], largest: float, threshold: float
 ) -> list[list[int]]:
     """Return the parts of a group that is larger than any topic should be, or the group as it is.
 
     Much talk has words in common that are no topic: names, praise, terms of a trade. Within a group those that most of
     it has are left out, and the rest has to be more alike. What is of one topic stays together nevertheless.
     """
-    if len(group) <= most or threshold >= _NEAREST:
+    if len(group) <= largest or threshold >= _NEAREST:
         return [list(group)]
     counts = Counter(term for at in group for term in set(stretches[at].terms))
     members = [
@@ -151,7 +151,7 @@ def _divided(
     parts = [
         part
         for joined in _joined(_communities(links, _labels(members)), links)
-        for part in _divided(members, joined, most, nearer)
+        for part in _divided(members, joined, largest, nearer)
     ]
     if sum(len(part) >= _PART for part in parts) < 2:
         return [list(group)]
