@@ -422,7 +422,7 @@ def _recall(evidence: AdviceEvidence) -> Advice | None:
     if recalls < FEWEST or empty <= (_MOST if widest else 0.5) * recalls:
         return None
     # In one conversation a wider search finds the same, and what some of the recalls find is not worth giving up.
-    if not widest and len({each.thread for each in evidence.packs}) < 2:
+    if not widest and len({each.thread for each in evidence.packs}) == 1:
         return None
     return Advice(
         "recall",

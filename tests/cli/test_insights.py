@@ -29,8 +29,8 @@ def test_days_and_counts(conn_string: str, user_id: str) -> None:
 
 def test_advice_has_its_setting_on_a_line_of_its_own(conn_string: str, user_id: str) -> None:
     with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
-        talk = memory.conversation("t")
         for number in range(FEWEST):
+            talk = memory.conversation("few" if number < 5 else "many")
             asked = HumanMessage(f"Question {number}")
             talk.append([asked, AIMessage("I do not know.")], pack=talk.context(asked, recall="agent"))
         memory.usage.update()

@@ -95,7 +95,9 @@ def cleanup(
             click.echo(f"{_remove(memory, expire)} removed, {scope}.")
             if every is None:
                 return
-            time.sleep(every * 60)
+            until = time.monotonic() + every * 60
+            while (left := until - time.monotonic()) > 0:
+                time.sleep(min(left, 1.0))  # Ctrl-C right before a sleep is noticed after it
 
 
 def _remove(memory: SupabaseMemory, expire: Callable[..., Flow[Receipt]]) -> str:
