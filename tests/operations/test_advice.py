@@ -191,7 +191,14 @@ def talk(conn_string: str, user_id: str, budget: int, *, old: bool = False, unev
     return memory
 
 
-@pytest.mark.parametrize(("uneven", "characters"), [(False, 16_000), (True, 16_000), (True, 40_000)])
+@pytest.mark.parametrize(
+    ("uneven", "characters"),
+    [
+        (False, 16_000),
+        pytest.param(True, 16_000, marks=pytest.mark.slow),
+        pytest.param(True, 40_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_smaller_budget_saves_what_was_foretold(
     conn_string: str, user_id: str, uneven: bool, characters: int
 ) -> None:
