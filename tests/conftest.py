@@ -42,7 +42,7 @@ _users = count()
 
 _LONG = (
     "worker/test_processes", "worker/test_load", "project/test_blocking", "project/test_notebooks",
-    "agents/test_langgraph_server",
+    "operations/test_languages", "operations/test_unreadable_rows", "agents/test_langgraph_server",
     "sql/test_bounded", "project/test_documentation", "worker/test_worker", "cli/test_terminal",
     "agents/test_savers", "operations/test_indexing", "cli/test_cli", "sql/test_vector_index", "mcp/test_identity",
     "adapters/test_answers", "operations/test_summaries", "adapters/test_openai", "agents/test_rollout",
@@ -52,7 +52,7 @@ _LONG = (
     "sql/test_bounded_chunks", "language/test_redaction_forms", "sql/test_gate", "transfer/test_files",
     "sql/test_row_security", "cli/test_deleting", "language/test_extractive", "adapters/test_outages",
     "sql/test_supabase_js", "adapters/test_breaker", "context/test_context_fit", "mcp/test_http",
-    "project/test_package", "operations/test_retention", "cli/test_addresses", "operations/test_unreadable_rows",
+    "project/test_package", "operations/test_retention", "cli/test_addresses",
     "context/test_context_board", "language/test_opaque", "operations/test_erasure", "memory/test_handles",
     "operations/test_branches", "operations/test_find", "sql/test_catalog", "agents/test_nodes",
     "transfer/test_commands", "agents/test_history", "operations/test_controls", "sql/test_blocks",

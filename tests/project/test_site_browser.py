@@ -128,7 +128,7 @@ def test_a_page_leads_to_its_neighbors_and_names_the_release(chromium: Browser, 
     page = opened(chromium, f"{address}/setup.html")
     assert page.get_by_role("link", name="Previous: ").get_attribute("href") is not None
     page.get_by_role("link", name="Next: ").click()
-    assert page.url == f"{address}/agents.html"
+    page.wait_for_url(f"{address}/agents.html")
     release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert f"langchain-supabase-memory {release}" in page.locator("footer").inner_text()
 
@@ -136,14 +136,14 @@ def test_a_page_leads_to_its_neighbors_and_names_the_release(chromium: Browser, 
 def test_an_address_that_does_not_exist_leads_on(chromium: Browser, address: str) -> None:
     page = opened(chromium, f"{address}/404.html")
     page.get_by_role("article").get_by_role("link", name="Quickstart").click()
-    assert page.url == f"{address}/first-agent.html"
+    page.wait_for_url(f"{address}/first-agent.html")
 
 
 def test_notebooks_are_pages_with_their_output(chromium: Browser, address: str) -> None:
     page = opened(chromium, f"{address}/notebooks.html")
     page.get_by_role("article").get_by_role("link", name="06_recall").click()
-    assert page.get_by_text("692 chunks, through message 691").is_visible()
-    assert page.locator(".notebook-output svg").first.is_visible()
+    page.get_by_text("692 chunks, through message 691").wait_for()
+    page.locator(".notebook-output svg").first.wait_for()
 
 
 def test_the_reference_has_an_argument_a_line_and_no_twin(chromium: Browser, address: str) -> None:
@@ -151,7 +151,7 @@ def test_the_reference_has_an_argument_a_line_and_no_twin(chromium: Browser, add
     names = [each.strip("¶\n ") for each in page.locator("article h3").all_inner_texts()]
     assert "append" in names
     assert "aappend" not in names
-    assert page.get_by_text("Async twin: await aappend(...)").is_visible()
+    page.get_by_text("Async twin: await aappend(...)").wait_for()
     signature = page.locator("h3", has_text="append").first.locator("xpath=following::pre[1]").inner_text()
     arguments = [line for line in signature.splitlines() if line.startswith("    ")]
     assert len(arguments) > 4
