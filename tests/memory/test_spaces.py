@@ -294,7 +294,9 @@ def test_a_deleted_user_leaves_no_id_in_what_they_edited_of_others(
     door.of(ben).spaces.join(mine.invite("contributor").token)
     bens = door.of(ben).space(mine.space_id).memory.conversation("plan")
     bens.append([HumanMessage("The kiln is hot.")])
+    mine.memory.conversation("plan").append([HumanMessage("I glaze the bowls in the morning."), AIMessage("Noted.")])
     plan = door.server.space(mine.space_id).memory.conversation("plan")
+    plan.index()
     board = plan.board
     added, deleted = (board.add("fact", text, actor=maya) for text in ("Cone six.", "Cone ten."))
     board.edit(added, text="Cone seven.", actor=maya)
