@@ -111,7 +111,6 @@ def _fill(site: Site, size: int) -> None:
             long.summaries.make()
             long.index()
             memory.topics.update()
-            memory.usage.update()
             long.board.revise()
     fill.vacuum(site)
 
