@@ -69,12 +69,13 @@ class Outbox:
         """
         part = copy(self)
         part._user = user
+        part.needs_owner = False
         return part
 
     def __len__(self) -> int:
         """Return the number of messages of this part."""
         with self._waiting.lock:
-            return sum(len(held) for (user, _), held in self._waiting.messages.items() if user == self._user)
+            return sum(len(self._waiting.messages[self._user, key]) for key in self._keys())
 
     @property
     def total(self) -> int:
@@ -85,7 +86,7 @@ class Outbox:
     def conversations(self) -> list[ConversationKey]:
         """Return the conversations with messages, the oldest first."""
         with self._waiting.lock:
-            return [key for user, key in self._waiting.messages if user == self._user]
+            return self._keys()
 
     def pending(self, key: ConversationKey) -> list[PendingMessages]:
         """Return a conversation's messages, in order."""
@@ -117,7 +118,7 @@ class Outbox:
     def move_to(self, other: Outbox) -> None:
         """Move all messages of this part to another outbox, behind what waits there for the same conversation."""
         with self._waiting.lock:
-            moved = [(key, self._waiting.messages.pop((user, key))) for user, key in self._of_part()]
+            moved = [(key, self._waiting.messages.pop((self._user, key))) for key in self._keys()]
         with other._waiting.lock:
             for key, held in moved:
                 place = other._place(key)
@@ -165,8 +166,8 @@ class Outbox:
             if user is None and at.user_id is not None:
                 yield at.user_id, replace(at, user_id=None)
 
-    def _of_part(self) -> list[tuple[str | None, ConversationKey]]:
-        return [(user, key) for user, key in self._waiting.messages if user == self._user]
+    def _keys(self) -> list[ConversationKey]:
+        return [key for user, key in self._waiting.messages if user == self._user]
 
     def _count(self) -> int:
         return sum(map(len, self._waiting.messages.values()))

@@ -19,7 +19,9 @@ from langchain_supabase_memory.adapters.transports.credentials import Credential
 from langchain_supabase_memory.adapters.transports.credentials import token as checked_token
 from langchain_supabase_memory.errors import AuthenticationError, OutboxError
 from langchain_supabase_memory.memory import outbox
+from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.settings import NO_RETRY
+from langchain_supabase_memory.values import ConversationKey
 from tests.services.data_api import DataApi, token, verified
 
 ANOTHER_SECRET = "another-secret-that-is-long-enough-for-it"
@@ -159,3 +161,12 @@ def test_the_limit_is_for_all_users_and_nobody_takes_a_place_for_good(
     assert "2 waiting messages dropped" in caplog.text
     assert "Hello." not in caplog.text
     assert server.health().pending == 1
+
+
+def test_a_verified_user_needs_no_name_where_a_callback_signs_others_in() -> None:
+    every = Outbox(2, needs_owner=True)
+    key = ConversationKey("t", None, "default")
+    with pytest.raises(OutboxError, match="nobody is named"):
+        every.keep(key, [HumanMessage("Hello.", id="a")])
+    every.of_user("maya").keep(key, [HumanMessage("Hello.", id="a")])
+    assert (len(every), len(every.of_user("maya")), len(every.of_user("ben")), every.total) == (0, 1, 0, 1)
