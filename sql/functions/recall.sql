@@ -688,25 +688,66 @@ as $function$
   || $sql$) n$sql$
 $function$;
 
+-- Returns the columns of a chunk k that are ranked by. Those that most steps read stand first: a row is read up to the
+-- last column that is used.
+create or replace function memory_private.traits_sql() returns text
+language sql immutable security invoker set search_path = ''
+as $function$
+  select $sql$
+    k.conversation_id, k.place, k.part, k.neighbor_share as share, k.search_length, k.said_at, k.speaker,
+    k.role = 'assistant' as is_assistant, k.type = 'question' as is_question, k.type = 'answer' as is_answer,
+    k.characters <= 40 as is_short, ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted,
+    k.speaker = any (v_speakers) as is_named,
+    k.has_time and 'time' = any (v_wants) or k.has_number and 'number' = any (v_wants) as has_kind,
+    k.importance, k.id, k.characters, k.words_hash,
+    -- Days that are named count more than words: those are said on other days, too.
+    case when exists (select from dates) then (
+      select coalesce(max(case when d.is_days then 1.5 else 1 end), 0)
+      from dates d
+      cross join lateral (select (k.said_at at time zone v_zone)::date as day offset 0) n
+      cross join lateral (
+        select n.day, 1 as days
+        union all
+        select n.day + g.day, w.days
+        from unnest(k.told) o
+        cross join lateral (select upper(o) - lower(o) as days) w
+        cross join lateral generate_series(
+          lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as g (day)) t
+      -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too vague.
+      where t.days <= case when d.weekday is not null then 1 when d.day is not null then 7
+                           when d.month is not null or d.first is not null or d.last is not null then 31 else 366 end
+        and (d.year is null or d.year = extract(year from t.day))
+        and (d.month is null or d.month = extract(month from t.day))
+        and (d.day is null or d.day = extract(day from t.day))
+        and (d.weekday is null or d.weekday = extract(isodow from t.day))
+        and (d.first is null or t.day >= d.first) and (d.last is null or t.day <= d.last)) else 0 end as day_weight$sql$
+$function$;
+
 -- Returns the statement of the pool that is ranked: the whole scope, or the chunks at most two places from a
--- candidate. A line that begins with @ is for some questions only, as in ranking_sql.
+-- candidate. A line that begins with @ is for some questions only, as in ranking_sql. What lies around a vector is
+-- found out before it meets its chunk, while a row is short.
 create or replace function memory_private.pool_sql(p_candidates boolean) returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select case when not p_candidates then $sql$
     select k.*
-           @meaning , -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+           @meaning , e.similarity, e.around
     from unnest(v_conversations) as s (id)
     cross join lateral (
-      select k.* from memory.working_memory_chunks k
+      select $sql$ || memory_private.traits_sql() || $sql$ from memory.working_memory_chunks k
       where k.user_id = v_user_id and k.conversation_id = s.id offset 0) k
     @meaning left join (
     @meaning   select e.*
     @meaning   from unnest(v_conversations) as s (id)
     @meaning   cross join lateral (
-    @meaning     select e.conversation_id, e.place, e.part, e.embedding from memory.chunk_embeddings e
-    @meaning     where e.user_id = v_user_id and e.conversation_id = s.id and e.model = v_model
-    @meaning       and e.dimensions = v_width
+    @meaning     select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around
+    @meaning     from (
+    @meaning       select e.conversation_id, e.place, e.part,
+    @meaning              -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+    @meaning       from memory.chunk_embeddings e
+    @meaning       where e.user_id = v_user_id and e.conversation_id = s.id and e.model = v_model
+    @meaning         and e.dimensions = v_width
+    @meaning       offset 0) e
     @meaning     offset 0) e) e
     @meaning   on e.conversation_id = k.conversation_id and e.place = k.place and e.part = k.part
     $sql$
@@ -723,16 +764,20 @@ as $function$
                            as n (conversation_id, place)) d) i
           group by i.conversation_id, i.island) n
     cross join lateral (
-      select c.*
-             @meaning , -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
-      from memory.working_memory_chunks c
+      select $sql$ || memory_private.traits_sql() || $sql$
+             @meaning , e.similarity, e.around
+      from memory.working_memory_chunks k
       @meaning left join (
-      @meaning   select v.place, v.part, v.embedding from memory.chunk_embeddings v
-      @meaning   where v.user_id = v_user_id and v.conversation_id = n.conversation_id
-      @meaning     and v.place between n.first and n.last and v.model = v_model and v.dimensions = v_width
-      @meaning   order by v.place offset 0) e on e.place = c.place and e.part = c.part
-      where c.user_id = v_user_id and c.conversation_id = n.conversation_id and c.place between n.first and n.last
-      order by c.place offset 0) k$sql$
+      @meaning   select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around
+      @meaning   from (
+      @meaning     select e.place, e.part, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
+      @meaning     from memory.chunk_embeddings e
+      @meaning     where e.user_id = v_user_id and e.conversation_id = n.conversation_id
+      @meaning       and e.place between n.first and n.last and e.model = v_model and e.dimensions = v_width
+      @meaning     order by e.place offset 0) e
+      @meaning   offset 0) e on e.place = k.place and e.part = k.part
+      where k.user_id = v_user_id and k.conversation_id = n.conversation_id and k.place between n.first and n.last
+      order by k.place offset 0) k$sql$
   end
 $function$;
 
@@ -838,15 +883,7 @@ create or replace function memory_private.bm25_sql(p_candidates boolean) returns
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
-  pool as materialized (
-    select k.*, percent_rank() over (order by k.said_at) as recency
-           @meaning , avg(k.similarity) over (
-           @meaning   partition by k.conversation_id order by k.place range between 2 preceding and 2 following) as around
-    from (select k.conversation_id, k.place, k.part, k.id, k.characters, k.words_hash, k.type, k.role, k.speaker,
-                 k.said_at, k.neighbor_share as share, k.search_length, k.importance, k.has_time, k.has_number, k.told,
-                 k.characters <= 40 as is_short, ($sql$ || memory_private.query_filter_sql() || $sql$) as wanted
-                 @meaning , k.similarity
-          from ($sql$ || memory_private.pool_sql(p_candidates) || $sql$) k) k),
+  pool as materialized ($sql$ || memory_private.pool_sql(p_candidates) || $sql$),
   postings as materialized (
     select l.conversation_id, l.first + (p >> 45) as place, ((p >> 15) & 1073741823)::integer as part, l.lexeme,
            (p & 32767)::integer as count
@@ -903,15 +940,20 @@ as $function$
                      group by h.conversation_id, h.place, h.part) h on true) c,
          (select case when v_is_question then 0.1 else 0.2 end as floor,
                  case when v_is_question then 0.1 else 0.3 end as step) w),
-  mean as materialized (select greatest(avg(p.search_length), 1) as length from pool p),
+  -- What traits are scaled by, from one look at the pool.
+  span as materialized (
+    select greatest(avg(p.search_length), 1) as length, array_agg(p.said_at order by p.said_at) as moments
+           @meaning , min(p.similarity) as similarity_1, max(p.similarity) as similarity_2,
+           @meaning   min(p.around) as around_1, max(p.around) as around_2
+    from pool p),
   -- Okapi BM25 with k1 = 0.9, b = 0.4 (Robertson and Zaragoza 2009, The Probabilistic Relevance Framework).
   -- Materialized: without statistics the planner would compute it again for each chunk.
   worded as materialized (
     select t.conversation_id, t.place, t.part,
-           sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * t.length / m.length))) as words
+           sum(s.idf * t.count * 1.9 / (t.count + 0.9 * (0.6 + 0.4 * t.length / n.length))) as words
     from terms t
     join spread s on s.lexeme = t.lexeme
-    cross join mean m
+    cross join span n
     group by t.conversation_id, t.place, t.part),
   $sql$
 $function$;
@@ -928,17 +970,21 @@ as $function$
   speakers as materialized (
     select p.conversation_id, p.speaker, avg(p.share) as share
     from pool p where p.part = 1 and p.speaker is not null group by p.conversation_id, p.speaker),
-  parts as materialized (
+  -- Here and below offset 0 has each value computed once.
+  parts as (
     select p.*, coalesce(w.words, 0) as words,
            coalesce(w.words / nullif((select max(w.words) from worded w), 0), 0) as words_1,
-           @meaning coalesce((p.similarity - c.similarity_1) / nullif(c.similarity_2 - c.similarity_1, 0), 0) as meaning_1,
-           @meaning coalesce((p.around - c.around_1) / nullif(c.around_2 - c.around_1, 0), 0) as around_1,
+           @meaning coalesce((p.similarity - n.similarity_1) / nullif(n.similarity_2 - n.similarity_1, 0), 0) as meaning_1,
+           @meaning coalesce((p.around - n.around_1) / nullif(n.around_2 - n.around_1, 0), 0) as around_1,
            @words null::float8 as similarity, 0 as meaning_1, 0 as around_1,
            @rrf w.words_rank,
            coalesce(t.apart, 1) as apart,
+           -- The share of all others that were said before.
+           width_bucket(p.said_at - interval '1 microsecond', n.moments)
+             / greatest(cardinality(n.moments) - 1, 1)::float8 as recency,
            -- What an assistant says is long, and seldom what is asked for. A name may be a person's, but not if all that
            -- this name says is long.
-           p.role = 'assistant' and (p.speaker is null or s.share < 0.5) as is_reply
+           p.is_assistant and (p.speaker is null or s.share < 0.5) as is_reply
     from (select p.*
                  @rrf @meaning , rank() over (order by p.similarity desc nulls last) as meaning_rank
                  @rrf @meaning , rank() over (order by p.around desc nulls last) as around_rank
@@ -949,12 +995,12 @@ as $function$
                from worded w) w on w.conversation_id = p.conversation_id and w.place = p.place and w.part = p.part
     left join talk t on t.conversation_id = p.conversation_id
     left join speakers s on s.conversation_id = p.conversation_id and s.speaker = p.speaker
-    @meaning cross join (select min(p.similarity) as similarity_1, max(p.similarity) as similarity_2,
-    @meaning                    min(p.around) as around_1, max(p.around) as around_2 from pool p) c
-    where p.wanted),
-  -- What each part adds to the score. With offset 0 each is computed once.
+    cross join span n
+    where p.wanted offset 0),
+  -- What each part adds to the score.
   weighed as (
-    select p.*,
+    select p.conversation_id, p.place, p.part, p.is_question, p.is_answer, p.is_short, p.words, p.said_at, p.similarity,
+           p.id, p.characters, p.words_hash,
            @score s.words * v.share * p.words_1 as words_2,
            @score (s.meaning + s.around * p.apart) * p.meaning_1 as meaning_2,
            @score s.around * (1 - p.apart) * p.around_1 as around_2,
@@ -962,70 +1008,54 @@ as $function$
            @rrf case when p.words > 0 then 10 * (s.words * v.share / (10 + p.words_rank)) else 0 end as words_2,
            @rrf case when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
            @rrf case when p.similarity is not null then 10 * (s.around / (10 + p.around_rank)) else 0 end as around_2,
-           case when p.speaker = any (v_speakers) then s.speaker else 0 end as speaker_2,
-           s.date * (y.weight
+           case when p.is_named then s.speaker else 0 end as speaker_2,
+           s.date * (p.day_weight
                      + case v_said_order when 'first' then 1 - p.recency when 'last' then p.recency else 0 end) as date_2,
-           case when p.has_time and 'time' = any (v_wants) or p.has_number and 'number' = any (v_wants)
-             then s.kind else 0 end as kind_2,
-           case when p.type = 'question' then s.question else 0 end as question_2,
+           case when p.has_kind then s.kind else 0 end as kind_2,
+           case when p.is_question then s.question else 0 end as question_2,
            s.importance * p.importance as importance_2,
            s.recency * p.recency as recency_2,
            case when p.is_reply then s.reply * (1 + 2 * p.apart) / 3 else 0 end as reply_2
-    from (select p.*
-          from parts p
-          where (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
-                 or exists (select from dates) or v_said_order is not null)
-            and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
-          offset 0) p
+    from parts p
     cross join settings s
     cross join covered v
-    cross join lateral (
-      -- Days that are named count more than words: those are said on other days, too.
-      select case when exists (select from dates) then (
-        select coalesce(max(case when d.is_days then 1.5 else 1 end), 0)
-        from dates d
-        cross join lateral (select (p.said_at at time zone v_zone)::date as day offset 0) n
-        cross join lateral (
-          select n.day, 1 as days
-          union all
-          select n.day + g.day, w.days
-          from unnest(p.told) o
-          cross join lateral (select upper(o) - lower(o) as days) w
-          cross join lateral generate_series(
-            lower(o), upper(o) - 1, case when w.days <= 7 then 1 else w.days - 1 end) as g (day)) t
-        -- A span of at most a week can refer to a day, one of at most a month to a month. Longer spans are too vague.
-        where t.days <= case when d.weekday is not null then 1 when d.day is not null then 7
-                             when d.month is not null or d.first is not null or d.last is not null then 31 else 366 end
-          and (d.year is null or d.year = extract(year from t.day))
-          and (d.month is null or d.month = extract(month from t.day))
-          and (d.day is null or d.day = extract(day from t.day))
-          and (d.weekday is null or d.weekday = extract(isodow from t.day))
-          and (d.first is null or t.day >= d.first) and (d.last is null or t.day <= d.last)) else 0 end as weight
-      offset 0) y
     -- What was said on a day that is named is asked for, whatever its words.
-    where p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
-      or y.weight > 0 or v_said_order is not null
+    where (p.similarity is not null or p.words > 0 or v_vector is null and cardinality(v_lexemes) = 0
+           or p.day_weight > 0 or v_said_order is not null)
+      and (v_min_similarity is null or coalesce(p.similarity, p.words_1) >= v_min_similarity)
     offset 0),
-  alone as (
+  alone as materialized (
     select w.*, w.words_2 + w.meaning_2 + w.around_2 + w.speaker_2 + w.date_2 + w.kind_2 + w.question_2
                 + w.importance_2 + w.recency_2 + w.reply_2 as own
     from weighed w),
-  -- A short answer says little without its question, and a question without its answer. Each comes with the other if it
-  -- has fewer of the requested words. The speaker and the date do not count here.
+  -- A short answer says little without its question, and a question without its answer. Each comes with the other if the
+  -- question has more of the requested words. The speaker and the date do not count here.
+  pairs as (
+    select p.*
+    from (select distinct on (a.conversation_id, a.place)
+                 a.conversation_id, a.place, a.part, a.own, a.words, q.place as asked_place, q.part as asked_part,
+                 q.own as asked_own, q.words as asked_words, q.is_question
+          from alone a
+          join alone q on q.conversation_id = a.conversation_id and q.place = a.place - 1
+          where a.is_answer and a.is_short and a.part = 1
+          order by a.conversation_id, a.place, q.part desc) p
+    where p.is_question and p.asked_words > p.words),
   paired as (
-    select a.*, case when a.type = 'answer' and a.is_short and lag(a.type) over talk = 'question'
-                          and lag(a.place) over talk = a.place - 1 and lag(a.words) over talk > a.words
-                       then lag(a.own) over talk
-                     when a.type = 'question' and lead(a.type) over talk = 'answer' and lead(a.is_short) over talk
-                          and lead(a.place) over talk = a.place + 1 and lead(a.words) over talk < a.words
-                       then lead(a.own) over talk end as other
+    select p.conversation_id, o.place, o.part, o.own
+    from pairs p
+    cross join lateral (values (p.place, p.part, p.asked_own), (p.asked_place, p.asked_part, p.own)) as o (place, part, own)),
+  scored as not materialized (
+    select a.*, o.own as other, b.beside_2, a.own + b.beside_2 as score
     from alone a
-    window talk as (partition by a.conversation_id order by a.place, a.part)),
-  scored as (
-    select p.*, p.own + b.beside_2 as score, b.beside_2
-    from paired p
+    left join paired o on o.conversation_id = a.conversation_id and o.place = a.place and o.part = a.part
     cross join settings s
-    cross join lateral (select s.beside * greatest(coalesce(p.other, p.own) - p.own, 0) as beside_2) b)
+    cross join lateral (select s.beside * greatest(coalesce(o.own, a.own) - a.own, 0) as beside_2) b),
+  -- The best part of each message that has several.
+  firsts as (
+    select s.conversation_id, s.place, max(array[s.score, s.own, -s.part]) as best
+    from scored s
+    where (s.conversation_id, s.place) in (select m.conversation_id, m.place from alone m where m.part > 1)
+    group by s.conversation_id, s.place)
   $sql$
 $function$;
 
@@ -1067,15 +1097,15 @@ as $function$
          (select v.of_question from covered v)
   from (select r.*,
                -- The same words are no repeat if they answer another question.
-               case when r.type = 'answer' and r.other is not null then hashtextextended(r.id::text, 0)
+               case when r.is_answer and r.other is not null then hashtextextended(r.id::text, 0)
                     else r.words_hash end as hash
+        from scored r
+        left join firsts f on f.conversation_id = r.conversation_id and f.place = r.place
+        where v_min_share is null or r.score >= (select max(s.score) from scored s) * v_min_share
         -- A message first has its best part ranked; its other parts follow when each message had its turn, so that one
         -- long answer does not fill what is recalled.
-        from (select s.*, max(s.score) over () as best, row_number() over (
-                       partition by s.conversation_id, s.place order by s.score desc, s.own desc, s.part) > 1 as again
-              from scored s) r
-        where v_min_share is null or r.score >= r.best * v_min_share
-        order by r.again, r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
+        order by f.best is not null and f.best <> array[r.score, r.own, -r.part],
+                 r.score desc, r.own desc, r.said_at desc, r.place desc, r.part
         limit v_max_ranked) b
   $sql$,
     format('^[^\n]*@(%s|%s) [^\n]*$', case when p_by_meaning then 'words' else 'meaning' end,

@@ -257,6 +257,7 @@ def oracle(
             beside
             and (one["type"], two["type"]) == ("question", "answer")
             and two["characters"] <= 40
+            and two["part"] == 1
             and one["words"] > two["words"]
         ):
             least, best = sorted((one["id"], two["id"]), key=lambda name: alone[name])
