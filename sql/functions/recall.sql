@@ -669,14 +669,16 @@ as $function$
       memory_private.chunk_filter_sql('$7', '$8', '$9', '$10', '$11', '$12'), p_width)
      else format($sql$
     select h.conversation_id, h.place
-    from (select e.conversation_id, e.place
+    from (select s.id as conversation_id, e.place
           from unnest($2) as s (id)
           cross join lateral (
-            select e.* from memory.chunk_embeddings e
-            where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
-          -- As in words_sql, a message comes once.
-          group by e.conversation_id, e.place
-          order by min(e.embedding operator({{vector_schema}}.<#>) $4)
+            -- As in words_sql, a message comes once.
+            select e.place, min(e.distance) as distance
+            from (select e.place, e.embedding operator({{vector_schema}}.<#>) $4 as distance
+                  from memory.chunk_embeddings e
+                  where e.user_id = $1 and e.conversation_id = s.id and e.model = $5 and e.dimensions = %2$s offset 0) e
+            group by e.place offset 0) e
+          order by e.distance
           -- Without a filter nearly all pass, and a heap is faster than a full sort.
           limit case when $7 is null and $8 is null and $9 is null and $10 is null and $12 is null then 500 end) h
     cross join lateral (
