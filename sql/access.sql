@@ -198,7 +198,7 @@ begin
     memory_private.recall_one(text, uuid[], json, json), memory_private.match_speakers(text, uuid[], text[], text[], text[]),
     memory_private.within_edit_distance(text, text, integer),
     memory_private.surrounding_chunks(text, uuid, bigint, integer, integer, boolean, int8multirange),
-    memory_private.chunk_json(memory.working_memory_chunks, memory.conversations),
+    memory_private.chunk_json(memory.working_memory_chunks, text, text),
     memory_private.nearest_sql(boolean, integer), memory_private.traits_sql(), memory_private.pool_sql(boolean),
     memory_private.chunk_filter_sql(text, text, text, text, text, text), memory_private.query_filter_sql(),
     memory_private.words_sql(boolean), memory_private.bm25_sql(boolean), memory_private.score_sql(),

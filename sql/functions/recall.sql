@@ -220,10 +220,11 @@ declare
 begin
   -- Citus: found_chunks
   with talks as materialized ( -- looked up once, not for each chunk
-    select d.id, c.talk
+    select d.id, c.thread_id, c.agent_id,
+           case when starts_with(p_user_id, 'space:') then memory_private.person_labels(p_user_id) end as labels
     from (select distinct v_conversation[r.rank] as id from unnest(v_chosen) as r (rank)) d
     cross join lateral (
-      select c as talk from memory.conversations c where c.user_id = p_user_id and c.id = d.id offset 0) c)
+      select c.thread_id, c.agent_id from memory.conversations c where c.user_id = p_user_id and c.id = d.id offset 0) c)
   select json_agg(json_build_object(
            'score', v_score[r.rank], 'similarity', v_similarity[r.rank], 'words', v_word[r.rank],
            'score_parts', json_strip_nulls(json_build_object(
@@ -233,26 +234,31 @@ begin
              'question', nullif(v_parts[r.rank][7], 0), 'importance', nullif(v_parts[r.rank][8], 0),
              'recency', nullif(v_parts[r.rank][9], 0), 'beside', nullif(v_parts[r.rank][10], 0),
              'reply', nullif(v_parts[r.rank][11], 0))),
-           'chunk', memory_private.chunk_json(k, c.talk), 'before', u.before, 'after', u.after) order by r.position)
+           'chunk', row_to_json(k), 'before', u.both[1], 'after', u.both[2]) order by r.position)
     into v_found
     from unnest(v_chosen) with ordinality as r (rank, position)
-    cross join lateral (
-      select k.* from memory.working_memory_chunks k
-      where k.user_id = p_user_id and k.conversation_id = v_conversation[r.rank]
+    join talks c on c.id = v_conversation[r.rank]
+    cross join lateral ( -- as chunk_json has it; to call that for each takes longer than all the rest
+      select k.id, c.thread_id, c.agent_id, k.place, k.part, k.from_sequence, k.to_sequence, k.message_ids, k.stretch,
+             k.type, k.role, case when k.role = 'user' and c.labels is not null then c.labels ->> k.speaker
+                                  else k.speaker end as speaker,
+             k.said_at, k.content, k.importance, k.expires_at
+      from memory.working_memory_chunks k
+      where k.user_id = p_user_id and k.conversation_id = c.id
         and (k.place, k.part) >= (v_place[r.rank], v_part[r.rank])
         and (k.place, k.part) <= (v_place[r.rank], v_part[r.rank])
       order by k.place, k.part offset 0) k
-    join talks c on c.id = k.conversation_id
-    left join lateral (
-      select json_agg(memory_private.chunk_json(n, c.talk) order by n.place, n.part)
-               filter (where (n.place, n.part) < (k.place, k.part)) as before,
-             json_agg(memory_private.chunk_json(n, c.talk) order by n.place, n.part)
-               filter (where (n.place, n.part) > (k.place, k.part)) as after
-      from memory_private.surrounding_chunks(
-        p_user_id, k.conversation_id, k.place, k.part, p_ask.neighbors, p_ask.whole,
-        case when k.conversation_id = p_ask.conversation then p_ask.expired end) n
-      where p_ask.has_context and (
-        p_ask.pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank)) u on true;
+    cross join lateral (
+      select case when p_ask.has_context then (
+        select array[json_agg(memory_private.chunk_json(n, c.thread_id, c.agent_id) order by n.place, n.part)
+                       filter (where (n.place, n.part) < (k.place, k.part)),
+                     json_agg(memory_private.chunk_json(n, c.thread_id, c.agent_id) order by n.place, n.part)
+                       filter (where (n.place, n.part) > (k.place, k.part))]
+        from memory_private.surrounding_chunks(
+          p_user_id, c.id, k.place, k.part, p_ask.neighbors, p_ask.whole,
+          case when c.id = p_ask.conversation then p_ask.expired end) n
+        where p_ask.pool > 0 or n.id <> all (v_ids) and v_by[array_position(v_taken, n.id)] = r.rank) end as both
+      offset 0) u;
   -- Citus: end
   return coalesce(v_found, '[]');
 end
@@ -610,13 +616,13 @@ $function$;
 
 -- Returns a chunk as JSON.
 create or replace function memory_private.chunk_json(
-  p_chunk memory.working_memory_chunks, p_conversation memory.conversations
+  p_chunk memory.working_memory_chunks, p_thread_id text, p_agent_id text
 )
 returns json
 language sql stable security invoker set search_path = ''
 as $function$
   select json_build_object(
-    'id', p_chunk.id, 'thread_id', p_conversation.thread_id, 'agent_id', p_conversation.agent_id,
+    'id', p_chunk.id, 'thread_id', p_thread_id, 'agent_id', p_agent_id,
     'place', p_chunk.place, 'part', p_chunk.part, 'from_sequence', p_chunk.from_sequence,
     'to_sequence', p_chunk.to_sequence, 'message_ids', p_chunk.message_ids, 'stretch', p_chunk.stretch,
     'type', p_chunk.type, 'role', p_chunk.role, 'speaker', memory_private.chunk_speaker(p_chunk), 'said_at', p_chunk.said_at,

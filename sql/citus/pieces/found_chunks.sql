@@ -15,9 +15,9 @@
       v_before := null;
       v_after := null;
       if p_ask.has_context then
-        select json_agg(memory_private.chunk_json(n, v_of) order by n.place, n.part)
+        select json_agg(memory_private.chunk_json(n, v_of.thread_id, v_of.agent_id) order by n.place, n.part)
                  filter (where (n.place, n.part) < (v_k.place, v_k.part)),
-               json_agg(memory_private.chunk_json(n, v_of) order by n.place, n.part)
+               json_agg(memory_private.chunk_json(n, v_of.thread_id, v_of.agent_id) order by n.place, n.part)
                  filter (where (n.place, n.part) > (v_k.place, v_k.part))
           into v_before, v_after
           from memory_private.surrounding_chunks(
@@ -34,7 +34,7 @@
           'question', nullif(v_parts[v_rank][7], 0), 'importance', nullif(v_parts[v_rank][8], 0),
           'recency', nullif(v_parts[v_rank][9], 0), 'beside', nullif(v_parts[v_rank][10], 0),
           'reply', nullif(v_parts[v_rank][11], 0))),
-        'chunk', memory_private.chunk_json(v_k, v_of), 'before', v_before, 'after', v_after);
+        'chunk', memory_private.chunk_json(v_k, v_of.thread_id, v_of.agent_id), 'before', v_before, 'after', v_after);
     end loop;
     v_found := to_json(v_all);
   end;
