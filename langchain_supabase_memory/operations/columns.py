@@ -111,6 +111,7 @@ MESSAGE_COLUMNS: Final = (
     StoredColumn("unreadable", "derived", "recorded again when it is read", is_read=True),
     StoredColumn("parent", "left out", _GRAPH, is_read=True),
     StoredColumn("forked", "left out", _GRAPH),
+    StoredColumn("question", "left out", _GRAPH),
     StoredColumn("author_id", "left out", "a server names the authors of what it brings into a space", is_read=True),
 )
 """The columns of `memory.conversation_messages`."""

@@ -37,9 +37,9 @@ begin
   if p_is_back then
     insert into memory.conversation_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-      images, payload, unreadable, parent, forked, author_id)
+      images, payload, unreadable, parent, forked, question, author_id)
     select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.author_id
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.question, d.author_id
     from memory.superseded_messages d
     where d.user_id = p_user_id and d.conversation_id = p_conversation_id
       and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
@@ -52,9 +52,9 @@ begin
   else
     insert into memory.superseded_messages (
       user_id, conversation_id, sequence, message_id, role, text, characters, tokens, created_at, updated_at, metadata,
-      images, payload, unreadable, parent, forked, author_id)
+      images, payload, unreadable, parent, forked, question, author_id)
     select d.user_id, d.conversation_id, d.sequence, d.message_id, d.role, d.text, d.characters, d.tokens, d.created_at,
-           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.author_id
+           d.updated_at, d.metadata, d.images, d.payload, d.unreadable, d.parent, d.forked, d.question, d.author_id
     from memory.conversation_messages d
     where d.user_id = p_user_id and d.conversation_id = p_conversation_id
       and d.sequence between v_first and v_last and d.sequence = any (p_sequences);
@@ -402,6 +402,30 @@ begin
 end
 $function$;
 
+-- Returns the sequence of the question that a message belongs to: the newest up to it, but where a run goes on that was
+-- asked before that.
+create or replace function memory_private.question_at(p_user_id text, p_conversation_id uuid, p_sequence bigint)
+returns bigint
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_asked bigint := (
+    select m.sequence from memory.conversation_messages m
+    where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+      and m.sequence + 0 <= p_sequence and m.role = 'user'
+    order by m.sequence + 0 desc limit 1);
+begin
+  return coalesce((
+    select t.question
+    from (select m.sequence, m.question from memory.conversation_messages m
+          where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.question is not null
+            and m.sequence <= p_sequence
+          order by m.sequence desc limit 1) t
+    where t.sequence > v_asked), v_asked);
+end
+$function$;
+
 -- Completes an append of a graph: moves out the messages that its state no longer has, and records where it forked
 -- from the newest state.
 create or replace function memory_private.apply_branch(
@@ -412,12 +436,14 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 set enable_hashjoin = off set enable_mergejoin = off
 as $function$
 declare
-  v_c      record;
-  v_parent constant bigint := (p_place ->> 'parent')::bigint;
-  v_mine   bigint := p_first; -- the first of the state's own messages
-  v_first  record;
-  v_gone   bigint[] := array(select s::bigint from jsonb_array_elements_text(p_place -> 'gone') s);
-  v_held   jsonb;
+  v_c        record;
+  v_parent   constant bigint := (p_place ->> 'parent')::bigint;
+  v_is_own   constant boolean := p_branch ->> 'author' is null; -- in a space it is not recorded where states part
+  v_mine     bigint := p_first; -- the first of the state's own messages
+  v_first    record;
+  v_question bigint;
+  v_gone     bigint[] := array(select s::bigint from jsonb_array_elements_text(p_place -> 'gone') s);
+  v_held     jsonb;
 begin
   -- Messages that waited to be stored come first. They may be another run's, or messages that this run abandons.
   if (p_branch ->> 'waiting')::integer > 0 then
@@ -445,15 +471,23 @@ begin
   returning c.graph_through, c.branch_from,
             (select o.graph_through from memory.conversations o where o.user_id = p_user_id and o.id = c.id) as newest
        into v_c;
-  if p_branch ->> 'author' is null and v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
-    select k.sequence, k.message_id, k.created_at into v_first from memory.conversation_messages k
+  if v_c.graph_through > v_c.newest and (v_mine > p_first or v_c.newest is distinct from coalesce(v_parent, -1)) then
+    select k.sequence, k.message_id, k.created_at, k.role into v_first from memory.conversation_messages k
      where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.sequence >= v_mine
      order by k.sequence limit 1;
+    if v_first.role <> 'user' and v_parent >= 0 then
+      v_question := nullif(
+        memory_private.question_at(p_user_id, p_conversation_id, v_parent),
+        memory_private.question_at(p_user_id, p_conversation_id, v_first.sequence - 1));
+    end if;
     -- By the whole key: without statistics the planner may use any index that begins with the conversation.
     update memory.conversation_messages m
-       set parent = coalesce(v_parent, -1 - v_c.branch_from), forked = (p_branch ->> 'named')::boolean
+       set parent = case when v_is_own then coalesce(v_parent, -1 - v_c.branch_from) end,
+           forked = case when v_is_own then (p_branch ->> 'named')::boolean end,
+           question = v_question
      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = v_first.sequence
-       and m.message_id = v_first.message_id and m.created_at = v_first.created_at;
+       and m.message_id = v_first.message_id and m.created_at = v_first.created_at
+       and (v_is_own or v_question is not null);
   end if;
 end
 $function$;

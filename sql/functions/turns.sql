@@ -18,7 +18,25 @@ cross join lateral (
   select f.sequence, f.text from memory.conversation_messages f
   where f.user_id = u.user_id and f.conversation_id = u.conversation_id and f.sequence > u.sequence
     and f.sequence < coalesce(following.sequence, 9223372036854775807) and f.final
-  order by f.sequence desc limit 1) a
+    and coalesce((
+      select l.question from memory.conversation_messages l
+      where l.user_id = u.user_id and l.conversation_id = u.conversation_id and l.sequence > u.sequence
+        and l.sequence <= f.sequence and l.question is not null
+      order by l.sequence desc limit 1), u.sequence) = u.sequence
+  union all
+  -- Answers that came after another question.
+  select f.sequence, f.text
+  from memory.conversation_messages l
+  join memory.conversation_messages f
+    on f.user_id = u.user_id and f.conversation_id = u.conversation_id and f.sequence >= l.sequence and f.final
+      and f.sequence < coalesce((
+        select n.sequence from memory.conversation_messages n
+        where n.user_id = u.user_id and n.conversation_id = u.conversation_id and n.sequence > l.sequence
+          and (n.role = 'user' or n.question is not null)
+        order by n.sequence limit 1), 9223372036854775807)
+  where l.user_id = u.user_id and l.conversation_id = u.conversation_id and l.question = u.sequence
+    and l.sequence > following.sequence
+  order by sequence desc limit 1) a
 where u.role = 'user';
 comment on view memory.conversation_turns is
   'Complete turns, numbered from 1 in each conversation among those that are kept.';
@@ -112,6 +130,100 @@ begin
 end
 $function$;
 
+-- Returns the newest 1,000 answers that came after another question, each with its own question and with the newest before
+-- it. Blocks count turns without them: count_late_turns() gives the difference.
+create or replace function memory_private.late_answers(
+  p_user_id text, p_conversation_id uuid, out answers bigint[], out questions bigint[], out latest bigint[]
+)
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_run   record;
+  v_next  bigint;
+  v_found bigint[];
+begin
+  answers := '{}';
+  questions := '{}';
+  latest := '{}';
+  for v_run in
+    select m.sequence, m.question, lag(m.sequence) over (order by m.sequence desc) as following
+    from memory.conversation_messages m
+    where m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.question is not null
+    order by m.sequence desc limit 1000
+  loop
+    v_next := (
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+        and m.sequence + 0 > v_run.sequence and m.role = 'user'
+      order by m.sequence + 0 limit 1);
+    v_found := array(
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+        and m.sequence + 0 >= v_run.sequence
+        and m.sequence + 0 < least(v_next, v_run.following, 9223372036854775807) and m.final
+      order by m.sequence + 0 desc limit 1000);
+    answers := answers || v_found;
+    questions := questions || array_fill(v_run.question, array[cardinality(v_found)]);
+    latest := latest || (
+      select m.sequence from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+        and m.sequence + 0 < v_run.sequence and m.role = 'user'
+      order by m.sequence + 0 desc limit 1);
+  end loop;
+end
+$function$;
+
+-- Returns how many more turns there are than are counted by what stands next to a question, among the questions of a
+-- range. A range of answers bounds what is counted, but no late answer.
+create or replace function memory_private.count_late_turns(
+  p_user_id text, p_conversation_id uuid, p_late record, p_from bigint, p_before bigint, p_answers_before bigint,
+  p_holes int8multirange
+) returns bigint
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_answers   constant bigint[] := p_late.answers;
+  v_questions constant bigint[] := p_late.questions;
+  v_latest    constant bigint[] := p_late.latest;
+  v_asked     bigint;
+  v_event     record;
+  v_is_first  boolean;
+  v_is_late   boolean;
+  v_count     bigint := 0;
+begin
+  for v_asked in
+    select m.sequence
+    from (select distinct s from unnest(v_questions || v_latest) s where s >= p_from and s < p_before order by s) t
+    join memory.conversation_messages m
+      on m.user_id = p_user_id and m.conversation_id = p_conversation_id and m.sequence = t.s and m.role = 'user'
+    where not m.sequence <@ p_holes
+  loop
+    v_is_first := true;
+    v_is_late := exists (
+      select from unnest(v_answers, v_questions) a (answer, question)
+      where a.question = v_asked and not a.answer <@ p_holes);
+    v_count := v_count + v_is_late::integer;
+    for v_event in
+      select m.sequence, m.final from memory.conversation_messages m
+      where m.user_id = p_user_id and m.conversation_id = p_conversation_id and (m.role = 'user' or m.final)
+        and m.sequence + 0 > v_asked and m.sequence + 0 < p_answers_before and not m.sequence <@ p_holes
+      order by m.sequence + 0
+    loop
+      v_count := v_count - (v_is_first and v_event.final)::integer;
+      v_is_first := false;
+      exit when not v_event.final;
+      if v_event.sequence <> all (v_answers) then
+        v_count := v_count + (not v_is_late)::integer;
+        exit;
+      end if;
+    end loop;
+  end loop;
+  return v_count;
+end
+$function$;
+
 create function public.memory_turns(
   p_thread_id text,
   p_user_id   text        default null,
@@ -136,6 +248,7 @@ declare
   v_bytes  bigint := (memory_private.current_limits()).answer_bytes;
   v_c      memory.conversations;
   v_gone   record;
+  v_late   record;
   v_out    bigint; -- how many have expired
   v_total  bigint;
   v_found  json;
@@ -146,9 +259,15 @@ begin
     return '{"turns": [], "more": false}';
   end if;
   v_gone := memory_private.find_expired(v_c, p_retention);
+  v_late := memory_private.late_answers(v_user, v_c.id);
   if v_gone.holes = '{}' then
     v_out := memory_private.count_turns_before(v_user, v_c.id, v_gone.first, v_c.next_sequence, true);
     v_total := memory_private.count_turns_before(v_user, v_c.id, v_before, v_c.next_sequence) - v_out;
+    if v_late.answers <> '{}' then
+      v_total := v_total + memory_private.count_late_turns(
+        v_user, v_c.id, v_late, 0, v_before, v_before, '{}') - memory_private.count_late_turns(
+        v_user, v_c.id, v_late, 0, v_gone.first, 9223372036854775807, '{}');
+    end if;
   else
     -- A question is complete if the next question or final answer is an answer.
     select count(*) into v_total
@@ -157,6 +276,8 @@ begin
               and m.sequence + 0 >= v_gone.first and m.sequence + 0 < v_before
               and not m.sequence <@ v_gone.holes) t
      where not t.final and t.answered;
+    v_total := v_total + memory_private.count_late_turns(
+      v_user, v_c.id, v_late, v_gone.first, v_before, v_before, v_gone.holes);
   end if;
   if p_number is not null then
     v_skip := v_skip + v_total - p_number;
@@ -165,7 +286,7 @@ begin
     return '{"turns": [], "more": false}';
   end if;
   -- Skipped turns are skipped by number, not one by one.
-  if v_skip > 0 and v_gone.holes = '{}' and p_since is null and p_until is null then
+  if v_skip > 0 and v_gone.holes = '{}' and v_late.answers = '{}' and p_since is null and p_until is null then
     if v_skip >= v_total then
       return '{"turns": [], "more": false}';
     end if;
@@ -199,9 +320,13 @@ begin
               and m.sequence + 0 >= v_gone.first and m.sequence + 0 < v_before and not m.sequence <@ v_gone.holes
             order by m.sequence + 0 desc) u
       cross join lateral (
+        select max(l.answer) as late from unnest(v_late.answers, v_late.questions) l (answer, question)
+        where l.question = u.sequence and not l.answer <@ v_gone.holes) t
+      cross join lateral (
         select f.sequence, f.text, f.images from memory.conversation_messages f
         where f.user_id = v_user and f.conversation_id = v_c.id and f.sequence + 0 > u.sequence
-          and f.sequence + 0 < coalesce(u.following, v_before) and f.final and not f.sequence <@ v_gone.holes
+          and f.sequence + 0 < coalesce(t.late + 1, u.following, v_before) and f.final
+          and not f.sequence <@ v_gone.holes and (t.late is not null or f.sequence <> all (v_late.answers))
         order by f.sequence + 0 desc limit 1) a
       order by u.sequence desc) t
     where t.created_at >= coalesce(p_since, '-infinity') and t.created_at < coalesce(p_until, 'infinity')

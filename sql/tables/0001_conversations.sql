@@ -258,6 +258,7 @@ create table memory.conversation_messages (
   unreadable            text check (octet_length(unreadable) <= 200),
   parent                bigint check (parent < sequence and parent >= -9007199254740991),
   forked                boolean,
+  question              bigint check (question >= 0 and question < sequence),
   author_id             text        check (
     author_id is null or user_id ~ '^space:' and octet_length(author_id) between 1 and 512
     and author_id !~ '[\u0001-\u001f\u007f-\u009f]'),
@@ -289,6 +290,10 @@ create index conversation_messages_unreadable_idx
 create index conversation_messages_parent_idx
   on memory.conversation_messages (user_id, conversation_id, sequence) where parent is not null;
 
+-- Answers that came after another question: none in a conversation with one run at a time.
+create index conversation_messages_question_idx
+  on memory.conversation_messages (user_id, conversation_id, sequence) where question is not null;
+
 comment on table memory.conversation_messages is
   'One LangChain message: the lossless payload, and beside it what is searched, counted and shown.';
 comment on column memory.conversation_messages.bytes is
@@ -298,6 +303,9 @@ comment on column memory.conversation_messages.parent is
   Negative: it begins a state; -1 less the first sequence of the states that begin with it or in its place.';
 comment on column memory.conversation_messages.forked is
   'With parent: whether the run named the checkpoint that it goes on from, so that it takes the place of what follows it.';
+comment on column memory.conversation_messages.question is
+  'Where another question was asked meanwhile: the sequence of the one that this message and what follows it belong to.
+  Null: the newest question before it, or what the message before it belongs to.';
 comment on column memory.conversation_messages.author_id is
   'In a space: who wrote it, as their token says, or as a server does. Null elsewhere.';
 comment on column memory.conversation_messages.unreadable is
@@ -360,6 +368,7 @@ create table memory.superseded_messages (
   unreadable      text check (octet_length(unreadable) <= 200),
   parent          bigint,
   forked          boolean,
+  question        bigint,
   author_id       text        check (
     author_id is null or user_id ~ '^space:' and octet_length(author_id) between 1 and 512
     and author_id !~ '[\u0001-\u001f\u007f-\u009f]'),

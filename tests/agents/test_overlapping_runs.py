@@ -101,6 +101,10 @@ async def test_a_turn_that_is_said_during_a_long_answer_stays(memory: SupabaseMe
     assert stored(memory) == [
         "hello", "re hello", "the report", "my dog is called Rex", "re my dog is called Rex", "re the report",
     ]  # fmt: skip
+    pairs = [
+        ("hello", "re hello"), ("the report", "re the report"), ("my dog is called Rex", "re my dog is called Rex"),
+    ]  # fmt: skip
+    assert [(each.user_query, each.ai_response) for each in memory.conversation("t").turns.list()] == pairs
     await agent.ainvoke(asks("what is it called?"), config())
     assert "re my dog is called Rex" in texts(chat.shown[-1])
 
@@ -125,6 +129,10 @@ async def test_a_run_that_is_retried_after_other_turns_takes_none_of_them(memory
         "the report", "my dog is called Rex", "re my dog is called Rex", "and my cat Tibbles",
         "re and my cat Tibbles", "re the report",
     ]  # fmt: skip
+    for number, asked in enumerate(["the report", "my dog is called Rex", "and my cat Tibbles"], 1):
+        turn = memory.conversation("t").turns.get(number)
+        assert turn is not None
+        assert (turn.user_query, turn.ai_response) == (asked, f"re {asked}")
     assert {each.state for each in memory.conversation("t").coverage().ranges} == {"verbatim"}
 
 
@@ -206,7 +214,7 @@ class Interleaving:
         )
 
     def run(self, questions: int) -> None:
-        waiting = [f"q{n}" for n in range(questions)]
+        waiting = [f"say {letter}" for letter in "abcdefgh"[:questions]]
         under_way: list[tuple[str, Any]] = []
         with ThreadPoolExecutor(questions) as pool:
             while waiting or under_way:

@@ -6,6 +6,7 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -90,6 +91,22 @@ class Story:
         )  # fmt: skip
         self.token = token
 
+    def overlap(self) -> None:
+        """A run that began some messages ago, and goes on from what was there then."""
+        token, messages = uuid4().hex, [self.message() for _ in range(self.random.randrange(1, 4))]
+        known = self.ids("where metadata ->> 'via' = 'graph'")
+        known = known[: len(known) - self.random.randrange(min(6, len(known) + 1))]
+        branch = {
+            "token": token, "expected": self.token, "after": None, "removed": [],
+            "ids": [*known, *(each.id for each in messages)],
+        }  # fmt: skip
+        self.store(self.rows(*messages, metadata={"via": "graph"}), branch)
+        self.token = token
+
+    def overlaps(self) -> None:
+        for _ in range(self.random.randrange(1, 8)):
+            self.overlap()
+
     def expire(self) -> None:
         have = len(self.ids())
         retention = self.random.choice(
@@ -102,7 +119,7 @@ class Story:
         return [id_ for (id_,) in self.connection.execute(statement.encode() + b" order by sequence", [self.user_id])]
 
     def step(self) -> None:
-        self.random.choice([self.append, self.append, self.retry, self.retry, self.forget, self.fork, self.expire])()
+        self.random.choice([self.append, self.overlaps, self.retry, self.retry, self.forget, self.fork, self.expire])()
 
 
 def numbered(connection: psycopg.Connection[Any], user_id: str) -> list[tuple[int, int, int]]:
@@ -125,10 +142,12 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
         blocks = connection.execute("select count(*) from memory.message_blocks where user_id = %s", [user_id])
         assert blocks.fetchone() == (2,), "the third is not full"
         conversation = memory.conversation("t")
+        late = 0
         for _ in range(20):
             story.step()
             assert_counted(connection, user_id)
             turns = numbered(connection, user_id)
+            late += sum(turn[2] > following[1] for turn, following in pairwise(turns))
             found = conversation.turns.list(last=7)
             assert [(each.number, each.from_sequence, each.to_sequence) for each in found] == turns[-7:]
             for number in {1, len(turns), *(story.random.randrange(1, len(turns) + 1) for _ in range(5))}:
@@ -137,9 +156,9 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
                     assert turn is not None
                     assert (turn.number, turn.from_sequence, turn.to_sequence) == turns[number - 1]
             assert conversation.turns.get(len(turns) + 1) is conversation.turns.get(-len(turns) - 1) is None
-            middle = turns[len(turns) // 2][1] + 1
+            middle = turns[len(turns) // 2][1]
             found = conversation.turns.list(last=3, before=middle)
-            before = [turn for turn in turns if turn[1] < middle - 1]
+            before = [turn for turn in turns if turn[1] < middle]
             assert [(each.number, each.from_sequence) for each in found] == [turn[:2] for turn in before[-3:]]
             # What has expired and is not removed yet is neither counted nor numbered.
             kept = SupabaseMemory(
@@ -151,6 +170,7 @@ def test_blocks_are_what_a_count_gives_whatever_happens(conn_string: str, user_i
             assert [each.number for each in listed] == list(range(1, len(listed) + 1))
             assert kept.turns.get(-1) == (listed[-1] if listed else None)
             assert kept.turns.get(2) == (listed[1] if len(listed) > 1 else None)
+        assert late, "an answer came after another question"
 
 
 def test_a_conversation_that_loses_all_has_no_blocks(conn_string: str, user_id: str) -> None:
