@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,10 +16,10 @@ from langchain.agents.middleware import ModelCallLimitMiddleware, PIIMiddleware,
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.types import Command, Send, interrupt
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 from langchain_supabase_memory import (
     SaveTurnNode,
@@ -410,6 +411,57 @@ def test_what_stands_before_an_interrupt_is_stored_once(memory: SupabaseMemory) 
     flow.invoke(Command(resume="approved"), config())
     flow.invoke(Command(resume="approved"), config())
     assert stored(memory) == ["order the clay", "approved", "order the clay", "approved"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        *((kind, way) for kind in ("messages", "dictionaries", "ids of the client") for way in ("resumed", "retried")),
+        ("a task", "resumed"),
+    ],
+)
+def test_a_body_that_runs_again_after_its_save_stores_once(memory: SupabaseMemory, kind: str, way: str) -> None:
+    load, save, chat, fails = SupabaseSummarizationNode(memory), SaveTurnNode(memory), echo(), [True, True]
+
+    @task
+    def added(given: list[Any], text: str) -> list[Any]:
+        return list(add_messages(given, [HumanMessage(text)]))
+
+    @task
+    def answered(prompt: list[BaseMessage]) -> BaseMessage:
+        return chat.invoke(prompt)
+
+    @entrypoint(
+        checkpointer=InMemorySaver(),
+        retry_policy=RetryPolicy(initial_interval=0.01, retry_on=lambda _: way == "retried"),
+    )
+    def flow(text: str, *, previous: Any = None) -> Any:
+        made: dict[str, Callable[[], list[Any]]] = {
+            "messages": lambda: [*(previous or []), HumanMessage(text)],
+            "dictionaries": lambda: [*(previous or []), {"role": "user", "content": text}],
+            "a task": lambda: added(previous or [], text).result(),
+            "ids of the client": lambda: list(add_messages(previous or [], [HumanMessage(text, id=f"id {text}")])),
+        }
+        messages = made[kind]()
+        messages.append(answered(load.invoke({"messages": messages})["summarized_messages"]).result())
+        save.invoke({"messages": messages})
+        if fails:
+            fails.pop()
+            raise RuntimeError
+        return entrypoint.final(value=messages[-1].text, save=messages)
+
+    for text in "one", "two":
+        for given in text, None, None:
+            try:
+                assert flow.invoke(given, config()) == f"re {text}"
+            except RuntimeError:
+                assert way == "resumed"
+            else:
+                break
+    if way == "retried":  # LangGraph asks a task again
+        assert [each for each in stored(memory) if not each.startswith("re ")] == ["one", "two"]
+    else:
+        assert stored(memory) == ["one", "re one", "two", "re two"]
 
 
 # --- What other middleware refuses, redacts or cuts short

@@ -98,6 +98,21 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
             message.id = f"lc_{made}"
 
 
+def name_dictionaries(given: object, messages: Sequence[BaseMessage]) -> None:
+    """Give the dictionaries of a list the ids of their messages, so that each is one message wherever it is passed.
+
+    Args:
+        given: What the messages were made from, as `as_messages` takes it. Only a list's own dictionaries are changed.
+        messages: The messages, with ids, in the same order.
+    """
+    if not isinstance(given, list):
+        return
+    for each, message in zip(given, messages, strict=True):
+        if isinstance(each, dict):
+            fields = each["data"] if isinstance(each.get("data"), dict) else each
+            fields["id"] = message.id
+
+
 def separate_ids(messages: Sequence[BaseMessage]) -> None:
     """Give a message a new id if one before an earlier question has the same id, on the caller's own object.
 
