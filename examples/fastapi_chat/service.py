@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-from fastapi import BackgroundTasks, Depends, FastAPI, Path
+from fastapi import BackgroundTasks, Depends, FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import BaseModel, Field
 from users import Caller, Local, caller, signed_in, users
 
 from langchain_supabase_memory import SummaryPolicy, SupabaseMemory, SupabaseMemoryMiddleware
+from langchain_supabase_memory.errors import AccessError, InvalidInputError, SupabaseMemoryError, UnavailableError
 from langchain_supabase_memory.testing import OfflineQuotingModel
 
 # One memory and one agent for all. Before each call to the database the memory asks the context variable whose request
@@ -53,7 +55,21 @@ Thread = Annotated[str, Path(max_length=128, pattern=r"^\P{Cc}+$")]
 class Said(BaseModel):
     """What a user says."""
 
-    text: str = Field(min_length=1, max_length=20_000)
+    text: str = Field(max_length=20_000, pattern=r"\S")
+
+
+@app.exception_handler(RequestValidationError)
+async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    """Name what is wrong with a request, without its words: they may be nothing that JSON can hold."""
+    return JSONResponse({"detail": [{"loc": each["loc"], "msg": each["msg"]} for each in error.errors()]}, 422)
+
+
+@app.exception_handler(SupabaseMemoryError)
+async def failed(_: Request, error: SupabaseMemoryError) -> JSONResponse:
+    """Say why the memory could not do it. Its errors hold nothing that was said."""
+    kinds = {InvalidInputError: 422, AccessError: 403, UnavailableError: 503}
+    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
+    return JSONResponse({"detail": error.message}, status)
 
 
 @app.post("/chat/{thread_id}")

@@ -47,7 +47,8 @@ class OfflineQuotingModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **_: Any,
     ) -> ChatResult:
-        last = max(index for index, message in enumerate(messages) if isinstance(message, HumanMessage))
+        asked = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
+        last = asked[-1] if asked else len(messages)
         question, lines = prompt_view.question_and_lines(messages)
         has_result = any(isinstance(message, ToolMessage) for message in messages[last:])
         if self.tool_name and not has_result and not any(line.part == "recalled" for line in lines):

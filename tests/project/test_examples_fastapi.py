@@ -118,6 +118,26 @@ async def test_a_thread_that_cannot_be_one_is_refused(
     assert answer.status_code == 422
 
 
+@pytest.mark.parametrize(
+    "body", ['""', '" \\n "', '"half \\ud800"', "5"], ids=["empty", "blank", "surrogate", "number"]
+)
+@pytest.mark.parametrize("path", [f"/chat/{THREAD}", f"/chat/{THREAD}/stream"])
+async def test_words_that_say_nothing_are_refused(
+    of_project: str, project: Project, user_id: str, path: str, body: str
+) -> None:
+    async with client(of_project, project.token(user_id)) as http:
+        answer = await http.post(path, content=f'{{"text": {body}}}', headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert "half" not in answer.text
+
+
+async def test_a_user_whom_the_memory_refuses_hears_why(of_project: str, project: Project) -> None:
+    async with client(of_project, project.token("a\tb")) as http:
+        answers = [await http.post(f"/chat/{THREAD}", json={"text": "Hello"}), await http.get(f"/chat/{THREAD}")]
+    assert [each.status_code for each in answers] == [422, 422]
+    assert "control character" in answers[0].json()["detail"]
+
+
 async def test_the_board_is_brought_up_to_date_after_the_answer(
     of_project: str, project: Project, conn_string: str, user_id: str
 ) -> None:
@@ -156,6 +176,9 @@ async def test_without_an_account_it_keeps_users_apart_too_and_remembers_after_a
             return {name: (await http.post(f"/sign-in/{name}")).json() for name in USERS}
 
     with service(tmp_path) as url:
+        async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+            for name in "space:x", " ", "a%00b", "a%0Ab", "x" * 10_000:
+                assert (await http.post(f"/sign-in/{name}")).status_code == 422, name
         first = await tokens(url)
         page = (EXAMPLES / "fastapi_chat" / "README.md").read_text()
         said = re.findall(r'^say \$(\w+) "(.*?)"(?: +# (.*))?$', page, re.MULTILINE)
