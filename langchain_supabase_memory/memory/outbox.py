@@ -8,6 +8,7 @@ from collections import OrderedDict
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory import fork
@@ -22,14 +23,24 @@ if TYPE_CHECKING:
 
     from langchain_supabase_memory.values import ConversationKey
 
-PendingMessages = tuple["BaseMessage", datetime]
-"""A message and the time when it should have been stored."""
+PendingMessages = tuple["BaseMessage", float]
+"""A message, and when it should have been stored, in seconds of `monotonic`: the wall clock may be set meanwhile."""
 
 
 _LONGEST_FOR_USER: Final = timedelta(days=1)
 """How long messages wait for a signed-in user to come back."""
 
 _logger = logging.getLogger(__name__)
+
+
+def due_times(batch: Sequence[tuple[BaseMessage, float | None]]) -> list[datetime | None]:
+    """Return when each message of a batch should have been stored, by the wall clock as it is now.
+
+    Args:
+        batch: Messages of the outbox, and new ones with `None`.
+    """
+    begun = datetime.now(UTC) - timedelta(seconds=monotonic())
+    return [None if since is None else begun + timedelta(seconds=since) for _, since in batch]
 
 
 class _Waiting:
@@ -105,7 +116,7 @@ class Outbox:
                 "signed in when the database is back.",
                 hint="Name the user of each run, as configurable user_id, or of each handle, as user_id.",
             )
-        now, place = datetime.now(UTC), self._place(key)
+        now, place = monotonic(), self._place(key)
         with self._waiting.lock:
             self._drop_old(now)
             held = self._waiting.messages.get(place, OrderedDict())
@@ -181,12 +192,12 @@ class Outbox:
         if not held:
             del self._waiting.messages[place]
 
-    def _drop_old(self, now: datetime) -> None:
+    def _drop_old(self, now: float) -> None:
         """Drop what waits for a user who did not come back, so that it takes no place for good."""
         dropped = 0
         for (user, key), held in list(self._waiting.messages.items()):
             newest = max(time for _, time in held.values())
-            if user is not None and newest < now - _LONGEST_FOR_USER:
+            if user is not None and newest < now - _LONGEST_FOR_USER.total_seconds():
                 dropped += len(self._waiting.messages.pop((user, key)))
         if dropped:
             _logger.warning("%s dropped: no token of the user came for a day.", pluralize(dropped, "waiting message"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.errors import InvalidInputError, SupabaseMemoryError, TooLargeError
+from langchain_supabase_memory.memory.outbox import due_times
 from langchain_supabase_memory.memory.pending_manifests import sampled_manifest
 from langchain_supabase_memory.operations import conversations
 
@@ -97,7 +98,7 @@ def flush_and_append(
             yield from conversations.append(
                 key,
                 said,
-                created_at=[time for _, time in batch],
+                created_at=due_times(batch),
                 metadata=metadata,
                 replace=replace,
                 retention=retention or memory.settings.retention,
