@@ -7,7 +7,7 @@ import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypedDict
 
 import psycopg
 import pytest
@@ -416,7 +416,11 @@ def test_what_stands_before_an_interrupt_is_stored_once(memory: SupabaseMemory) 
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
-        *((kind, way) for kind in ("messages", "dictionaries", "ids of the client") for way in ("resumed", "retried")),
+        *(
+            (kind, way)
+            for kind in ("messages", "dictionaries", "pairs", "texts", "ids of the client")
+            for way in ("resumed", "retried")
+        ),
         ("a task", "resumed"),
     ],
 )
@@ -439,6 +443,8 @@ def test_a_body_that_runs_again_after_its_save_stores_once(memory: SupabaseMemor
         made: dict[str, Callable[[], list[Any]]] = {
             "messages": lambda: [*(previous or []), HumanMessage(text)],
             "dictionaries": lambda: [*(previous or []), {"role": "user", "content": text}],
+            "pairs": lambda: [*(previous or []), ("user", text)],
+            "texts": lambda: [*(previous or []), text],
             "a task": lambda: added(previous or [], text).result(),
             "ids of the client": lambda: list(add_messages(previous or [], [HumanMessage(text, id=f"id {text}")])),
         }
@@ -462,6 +468,24 @@ def test_a_body_that_runs_again_after_its_save_stores_once(memory: SupabaseMemor
         assert [each for each in stored(memory) if not each.startswith("re ")] == ["one", "two"]
     else:
         assert stored(memory) == ["one", "re one", "two", "re two"]
+
+
+@pytest.mark.parametrize("said", [{"role": "user", "content": "hello"}, ("user", "hello"), "hello"], ids=str)
+def test_nodes_of_a_state_without_a_reducer_store_once(memory: SupabaseMemory, said: Any) -> None:
+    class State(TypedDict):
+        messages: list[Any]
+        summarized_messages: list[Any]
+
+    builder = StateGraph(State)
+    builder.add_node("load", SupabaseSummarizationNode(memory))
+    builder.add_node("answer", lambda state: {"messages": [*state["messages"], {"role": "ai", "content": "yes"}]})
+    builder.add_node("save", SaveTurnNode(memory))
+    builder.add_edge(START, "load")
+    builder.add_edge("load", "answer")
+    builder.add_edge("answer", "save")
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"messages": [said]}, config())
+    assert stored(memory) == ["hello", "yes"]
 
 
 # --- What other middleware refuses, redacts or cuts short

@@ -121,7 +121,7 @@ def graph_state(
     task_ids.name(listed, config)
     codec.ensure_ids(listed)
     codec.separate_ids(listed)
-    codec.name_dictionaries(messages, listed)
+    codec.write_ids_back(messages, listed)
     front = next((place for place, each in enumerate(listed) if not isinstance(each, SystemMessage)), len(listed))
     rest = listed[front:]
     asked = [

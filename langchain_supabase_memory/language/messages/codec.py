@@ -98,19 +98,22 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
             message.id = f"lc_{made}"
 
 
-def name_dictionaries(given: object, messages: Sequence[BaseMessage]) -> None:
-    """Give the dictionaries of a list the ids of their messages, so that each is one message wherever it is passed.
+def write_ids_back(given: object, messages: Sequence[BaseMessage]) -> None:
+    """Write the ids of messages into what they were made from, so that each is one message wherever it is passed.
 
     Args:
-        given: What the messages were made from, as `as_messages` takes it. Only a list's own dictionaries are changed.
+        given: What the messages were made from, as `as_messages` takes it. Only a list is changed: its dictionaries get
+            an id, and what can hold none (a text, a pair) becomes its message.
         messages: The messages, with ids, in the same order.
     """
     if not isinstance(given, list):
         return
-    for each, message in zip(given, messages, strict=True):
+    for place, (each, message) in enumerate(zip(given, messages, strict=True)):
         if isinstance(each, dict):
             fields = each["data"] if isinstance(each.get("data"), dict) else each
             fields["id"] = message.id
+        elif isinstance(each, (str, tuple)):
+            given[place] = message
 
 
 def separate_ids(messages: Sequence[BaseMessage]) -> None:
