@@ -427,9 +427,12 @@ def test_what_stands_before_an_interrupt_is_stored_once(memory: SupabaseMemory) 
 def test_a_body_that_runs_again_after_its_save_stores_once(memory: SupabaseMemory, kind: str, way: str) -> None:
     load, save, chat, fails = SupabaseSummarizationNode(memory), SaveTurnNode(memory), echo(), [True, True]
 
+    def merged(earlier: list[Any], message: Any) -> list[Any]:
+        return list(add_messages(earlier, [message]))
+
     @task
-    def added(given: list[Any], text: str) -> list[Any]:
-        return list(add_messages(given, [HumanMessage(text)]))
+    def added(earlier: list[Any], text: str) -> list[Any]:
+        return merged(earlier, HumanMessage(text))
 
     @task
     def answered(prompt: list[BaseMessage]) -> BaseMessage:
@@ -446,7 +449,7 @@ def test_a_body_that_runs_again_after_its_save_stores_once(memory: SupabaseMemor
             "pairs": lambda: [*(previous or []), ("user", text)],
             "texts": lambda: [*(previous or []), text],
             "a task": lambda: added(previous or [], text).result(),
-            "ids of the client": lambda: list(add_messages(previous or [], [HumanMessage(text, id=f"id {text}")])),
+            "ids of the client": lambda: merged(previous or [], HumanMessage(text, id=f"id {text}")),
         }
         messages = made[kind]()
         messages.append(answered(load.invoke({"messages": messages})["summarized_messages"]).result())

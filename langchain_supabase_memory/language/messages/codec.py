@@ -98,22 +98,22 @@ def ensure_ids(messages: Sequence[BaseMessage], idempotency_key: str | None = No
             message.id = f"lc_{made}"
 
 
-def write_ids_back(given: object, messages: Sequence[BaseMessage]) -> None:
+def write_ids_back(source: object, messages: Sequence[BaseMessage]) -> None:
     """Write the ids of messages into what they were made from, so that each is one message wherever it is passed.
 
     Args:
-        given: What the messages were made from, as `as_messages` takes it. Only a list is changed: its dictionaries get
-            an id, and what can hold none (a text, a pair) becomes its message.
+        source: What the messages were made from, as `as_messages` takes it. Only a list is changed: its dictionaries
+            get an id, and what can hold none (a text, a pair) becomes its message.
         messages: The messages, with ids, in the same order.
     """
-    if not isinstance(given, list):
+    if not isinstance(source, list):
         return
-    for place, (each, message) in enumerate(zip(given, messages, strict=True)):
+    for place, (each, message) in enumerate(zip(source, messages, strict=True)):
         if isinstance(each, dict):
             fields = each["data"] if isinstance(each.get("data"), dict) else each
             fields["id"] = message.id
         elif isinstance(each, (str, tuple)):
-            given[place] = message
+            source[place] = message
 
 
 def separate_ids(messages: Sequence[BaseMessage]) -> None:
