@@ -11,7 +11,6 @@ from langchain_supabase_memory.memory.argument_checks import require_folder, req
 from langchain_supabase_memory.memory.conversation import Conversation
 from langchain_supabase_memory.memory.handle import MEMORY_SYNONYMS, MemoryHandle
 from langchain_supabase_memory.memory.services import ME, Services
-from langchain_supabase_memory.memory.space import Space
 from langchain_supabase_memory.settings import DEFAULT_RETRY_POLICY, RetryPolicy
 from langchain_supabase_memory.values import DEFAULT_AGENT_ID, ConversationKey
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.adapters.transports.supabase import AccessToken
     from langchain_supabase_memory.memory.config import Settings
     from langchain_supabase_memory.memory.memory import SupabaseMemory
+    from langchain_supabase_memory.memory.space import Space
     from langchain_supabase_memory.values import Health
 
 
@@ -276,6 +276,8 @@ class Constructors(MemoryHandle):
         Raises:
             InvalidInputError: It is not the id of a space.
         """
+        from langchain_supabase_memory.memory.space import Space
+
         services = self._services.for_space(space_id)
         return Space(services, cast("SupabaseMemory", self._over(services)))
 

@@ -5,28 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.context.read_explanation import why
-from langchain_supabase_memory.context.read_past_prompt import prompt
-from langchain_supabase_memory.memory.context_defaults import context, coverage
-from langchain_supabase_memory.memory.conversation_board import ConversationBoard
-from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
-from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
-from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
-from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
-from langchain_supabase_memory.memory.conversation_work import ConversationWork
 from langchain_supabase_memory.memory.handle import ConversationHandle
-from langchain_supabase_memory.memory.messages import add_turn, append, forget, forget_message
-from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
-from langchain_supabase_memory.operations.contributions import Contribution, contribute
-from langchain_supabase_memory.operations.controls import opt_in, opt_out
-from langchain_supabase_memory.operations.conversations import Column, count, read
-from langchain_supabase_memory.operations.listing import info, update
-from langchain_supabase_memory.operations.manifests.listing import manifests
-from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
-from langchain_supabase_memory.operations.recall.indexing import index_messages
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
-from langchain_supabase_memory.operations.recall.search import recall
-from langchain_supabase_memory.operations.turns import resolve
 from langchain_supabase_memory.settings import (
     DEFAULT_WEIGHTS,
     INHERITED,
@@ -63,8 +44,17 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.past_prompt import RebuiltPrompt
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.codec import MessagesLike
+    from langchain_supabase_memory.memory.conversation_board import ConversationBoard
+    from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
+    from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
+    from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
+    from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
+    from langchain_supabase_memory.memory.conversation_work import ConversationWork
+    from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.boards.perspective import Perspective
+    from langchain_supabase_memory.operations.contributions import Contribution
+    from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.operations.manifests.manifest import Manifest, ManifestPage
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -119,6 +109,8 @@ class Conversation(ConversationHandle):
             ConfigurationError: A rule of the redactor failed; nothing was stored.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.messages import append
+
         return self._services.run(
             append(
                 self._services,
@@ -143,6 +135,8 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
+        from langchain_supabase_memory.memory.messages import append
+
         return await self._services.arun(
             append(
                 self._services,
@@ -182,6 +176,8 @@ class Conversation(ConversationHandle):
             InvalidInputError: One of them is not a string, is blank, or is longer than a million characters.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.messages import add_turn
+
         return self._services.run(
             add_turn(
                 self._services,
@@ -204,6 +200,8 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `add_turn`."""
+        from langchain_supabase_memory.memory.messages import add_turn
+
         return await self._services.arun(
             add_turn(
                 self._services,
@@ -255,6 +253,8 @@ class Conversation(ConversationHandle):
                 unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.conversations import read
+
         return self._services.run(
             read(
                 self._key,
@@ -284,6 +284,8 @@ class Conversation(ConversationHandle):
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
+        from langchain_supabase_memory.operations.conversations import read
+
         return await self._services.arun(
             read(
                 self._key,
@@ -336,6 +338,8 @@ class Conversation(ConversationHandle):
             InvalidInputError: A text is blank or too long, a time is naive, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.exact_search import find
+
         return self._services.run(
             find(
                 Scope.of(self._key),
@@ -364,6 +368,8 @@ class Conversation(ConversationHandle):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
+        from langchain_supabase_memory.operations.recall.exact_search import find
+
         return await self._services.arun(
             find(
                 Scope.of(self._key),
@@ -381,10 +387,14 @@ class Conversation(ConversationHandle):
 
     def count(self) -> int:
         """Count the conversation's messages; 0 if it does not exist. The cost does not grow with the history."""
+        from langchain_supabase_memory.operations.conversations import count
+
         return self._services.run(count(self._key, retention=self._services.settings.retention))
 
     async def acount(self) -> int:
         """The async twin of `count`."""
+        from langchain_supabase_memory.operations.conversations import count
+
         return await self._services.arun(count(self._key, retention=self._services.settings.retention))
 
     def info(self) -> ConversationInfo:
@@ -393,10 +403,14 @@ class Conversation(ConversationHandle):
         Raises:
             NotFoundError: It does not exist, or belongs to another user.
         """
+        from langchain_supabase_memory.operations.listing import info
+
         return self._services.run(info(self._key, retention=self._services.settings.retention))
 
     async def ainfo(self) -> ConversationInfo:
         """The async twin of `info`."""
+        from langchain_supabase_memory.operations.listing import info
+
         return await self._services.arun(info(self._key, retention=self._services.settings.retention))
 
     def update(self, *, title: str | None = None, metadata: Mapping[str, object] | None = None) -> ConversationInfo:
@@ -417,6 +431,8 @@ class Conversation(ConversationHandle):
             NotFoundError: There is no such conversation.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.listing import update
+
         return self._services.run(
             update(
                 self._key,
@@ -431,6 +447,8 @@ class Conversation(ConversationHandle):
         self, *, title: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> ConversationInfo:
         """The async twin of `update`."""
+        from langchain_supabase_memory.operations.listing import update
+
         return await self._services.arun(
             update(
                 self._key,
@@ -450,10 +468,14 @@ class Conversation(ConversationHandle):
         Returns:
             What was deleted.
         """
+        from langchain_supabase_memory.memory.messages import forget
+
         return self._services.run(forget(self._services, self._key, dry_run=dry_run))
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
+        from langchain_supabase_memory.memory.messages import forget
+
         return await self._services.arun(forget(self._services, self._key, dry_run=dry_run))
 
     def forget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
@@ -468,10 +490,14 @@ class Conversation(ConversationHandle):
         Returns:
             What was deleted; no message, if there was none with this id.
         """
+        from langchain_supabase_memory.memory.messages import forget_message
+
         return self._services.run(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
+        from langchain_supabase_memory.memory.messages import forget_message
+
         return await self._services.arun(forget_message(self._services, self._key, message_id, dry_run=dry_run))
 
     def resolve(self, text: str) -> Reference | None:
@@ -489,10 +515,14 @@ class Conversation(ConversationHandle):
         Raises:
             InvalidInputError: `text` is not a string.
         """
+        from langchain_supabase_memory.operations.turns import resolve
+
         return self._services.run(resolve(self._key, text, retention=self._services.settings.retention))
 
     async def aresolve(self, text: str) -> Reference | None:
         """The async twin of `resolve`."""
+        from langchain_supabase_memory.operations.turns import resolve
+
         return await self._services.arun(resolve(self._key, text, retention=self._services.settings.retention))
 
     def context(
@@ -563,6 +593,8 @@ class Conversation(ConversationHandle):
             MigrationConflictError: The stored vectors come from another model, and a `query` was given.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.context_defaults import context
+
         return self._services.run(
             context(
                 self._services,
@@ -621,6 +653,8 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> ContextPack:
         """The async twin of `context`."""
+        from langchain_supabase_memory.memory.context_defaults import context
+
         return await self._services.arun(
             context(
                 self._services,
@@ -676,6 +710,8 @@ class Conversation(ConversationHandle):
             InvalidInputError: An argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.manifests.listing import manifests
+
         return self._services.run(
             manifests(
                 self._key,
@@ -696,6 +732,8 @@ class Conversation(ConversationHandle):
         to_sequence: int | None = None,
     ) -> ManifestPage:
         """The async twin of `manifests`."""
+        from langchain_supabase_memory.operations.manifests.listing import manifests
+
         return await self._services.arun(
             manifests(
                 self._key,
@@ -724,6 +762,8 @@ class Conversation(ConversationHandle):
             NotFoundError: No manifest is stored for the answer.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.context.read_past_prompt import prompt
+
         return self._services.run(
             prompt(
                 self._key,
@@ -735,6 +775,8 @@ class Conversation(ConversationHandle):
 
     async def aprompt(self, answer: Manifest | int) -> RebuiltPrompt:
         """The async twin of `prompt`."""
+        from langchain_supabase_memory.context.read_past_prompt import prompt
+
         return await self._services.arun(
             prompt(
                 self._key,
@@ -767,6 +809,8 @@ class Conversation(ConversationHandle):
             NotFoundError: No manifest is stored for the answer.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.context.read_explanation import why
+
         return self._services.run(
             why(
                 self._key,
@@ -780,6 +824,8 @@ class Conversation(ConversationHandle):
 
     async def awhy(self, answer: Manifest | int, expected: str) -> Explanation:
         """The async twin of `why`."""
+        from langchain_supabase_memory.context.read_explanation import why
+
         return await self._services.arun(
             why(
                 self._key,
@@ -800,10 +846,14 @@ class Conversation(ConversationHandle):
         Args:
             budget: The budget of the pack; the memory's by default.
         """
+        from langchain_supabase_memory.memory.context_defaults import coverage
+
         return self._services.run(coverage(self._services, self._key, budget=budget))
 
     async def acoverage(self, *, budget: ContextBudget | None = None) -> Coverage:
         """The async twin of `coverage`."""
+        from langchain_supabase_memory.memory.context_defaults import coverage
+
         return await self._services.arun(coverage(self._services, self._key, budget=budget))
 
     def recall(
@@ -851,6 +901,8 @@ class Conversation(ConversationHandle):
             MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.search import recall
+
         return self._services.run(
             recall(
                 Scope.of(self._key),
@@ -892,6 +944,8 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
+        from langchain_supabase_memory.operations.recall.search import recall
+
         return await self._services.arun(
             recall(
                 Scope.of(self._key),
@@ -931,6 +985,8 @@ class Conversation(ConversationHandle):
             MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.indexing import index_messages
+
         return self._services.run(
             index_messages(
                 self._key,
@@ -943,6 +999,8 @@ class Conversation(ConversationHandle):
 
     async def aindex(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
         """The async twin of `index`."""
+        from langchain_supabase_memory.operations.recall.indexing import index_messages
+
         return await self._services.arun(
             index_messages(
                 self._key,
@@ -980,10 +1038,14 @@ class Conversation(ConversationHandle):
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
+        from langchain_supabase_memory.operations.controls import opt_out
+
         return self._services.run(opt_out(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_out`."""
+        from langchain_supabase_memory.operations.controls import opt_out
+
         return await self._services.arun(opt_out(Scope.of(self._key), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, actor: str) -> bool:
@@ -1001,10 +1063,14 @@ class Conversation(ConversationHandle):
         Returns:
             Whether there was an opt-out.
         """
+        from langchain_supabase_memory.operations.controls import opt_in
+
         return self._services.run(opt_in(Scope.of(self._key), topic, actor=actor))
 
     async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
+        from langchain_supabase_memory.operations.controls import opt_in
+
         return await self._services.arun(opt_in(Scope.of(self._key), topic, actor=actor))
 
     def contribute(
@@ -1030,45 +1096,63 @@ class Conversation(ConversationHandle):
             PermissionDeniedError: The user is a reader of the space.
             TooLargeError: The space's board is full.
         """
+        from langchain_supabase_memory.operations.contributions import contribute
+
         return self._services.run(contribute(self._key, message, quote=quote, kind=kind, to=to))
 
     async def acontribute(
         self, message: BaseMessage | str, *, quote: str, kind: BoardItemKind = "fact", to: str
     ) -> Contribution:
         """The async twin of `contribute`."""
+        from langchain_supabase_memory.operations.contributions import contribute
+
         return await self._services.arun(contribute(self._key, message, quote=quote, kind=kind, to=to))
 
     @property
     def board(self) -> ConversationBoard:
         """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists."""
+        from langchain_supabase_memory.memory.conversation_board import ConversationBoard
+
         return ConversationBoard(self._services, self._key)
 
     @property
     def summaries(self) -> ConversationSummaries:
         """A conversation's summaries: the segments of the rolling one, and the complete one."""
+        from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
+
         return ConversationSummaries(self._services, self._key)
 
     @property
     def turns(self) -> ConversationTurns:
         """A conversation's complete turns: the user's message and the final answer."""
+        from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
+
         return ConversationTurns(self._services, self._key)
 
     @property
     def chunks(self) -> ConversationChunks:
         """A conversation's chunks, which recall searches."""
+        from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
+
         return ConversationChunks(self._services, self._key)
 
     @property
     def superseded(self) -> SupersededMessages:
         """The messages that a graph has left, because it was forked or they were removed from its state."""
+        from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
+
         return SupersededMessages(self._services, self._key)
 
     @property
     def privacy(self) -> ConversationPrivacy:
         """A person's overrides for one conversation: opt-outs, ratings and edits."""
+        from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
+
         return ConversationPrivacy(self._services, self._key)
 
     @property
     def work(self) -> ConversationWork:
         """Background work on one conversation."""
+        from langchain_supabase_memory.memory.conversation_work import ConversationWork
+
         return ConversationWork(self._services, self._key)

@@ -6,13 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.boards.board import Board, BoardItem, read_board
-from langchain_supabase_memory.operations.boards.editing import add_item, delete_item, edit_item, edit_summary, pin_item
-from langchain_supabase_memory.operations.boards.revise import regenerate_board, revise_board
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from langchain_supabase_memory.operations.boards.board import Board, BoardItem
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.boards.schema import AuthorKind
@@ -48,6 +46,8 @@ class ConversationBoard(ConversationPartHandle):
             ConfigurationError: It is no perspective.
             InvalidInputError: The time is naive.
         """
+        from langchain_supabase_memory.operations.boards.board import read_board
+
         return self._services.run(
             read_board(
                 self._key, history=history, retention=self._services.settings.retention, perspective=perspective, at=at
@@ -58,6 +58,8 @@ class ConversationBoard(ConversationPartHandle):
         self, *, history: bool = False, perspective: Perspective | None = None, at: datetime | None = None
     ) -> Board:
         """The async twin of `read`."""
+        from langchain_supabase_memory.operations.boards.board import read_board
+
         return await self._services.arun(
             read_board(
                 self._key, history=history, retention=self._services.settings.retention, perspective=perspective, at=at
@@ -94,6 +96,8 @@ class ConversationBoard(ConversationPartHandle):
             InvalidInputError: The kind, the type, the state or the text is not valid, or a model adds a deleted item.
             NotFoundError: The conversation does not exist, and `begin` is false.
         """
+        from langchain_supabase_memory.operations.boards.editing import add_item
+
         return self._services.run(
             add_item(
                 self._key,
@@ -120,6 +124,8 @@ class ConversationBoard(ConversationPartHandle):
         begin: bool = False,
     ) -> str:
         """The async twin of `add`."""
+        from langchain_supabase_memory.operations.boards.editing import add_item
+
         return await self._services.arun(
             add_item(
                 self._key,
@@ -158,6 +164,8 @@ class ConversationBoard(ConversationPartHandle):
                 may not change this one.
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.boards.editing import edit_item
+
         self._services.run(
             edit_item(
                 self._key,
@@ -180,6 +188,8 @@ class ConversationBoard(ConversationPartHandle):
         author_kind: AuthorKind = "person",
     ) -> None:
         """The async twin of `edit`."""
+        from langchain_supabase_memory.operations.boards.editing import edit_item
+
         await self._services.arun(
             edit_item(
                 self._key,
@@ -203,10 +213,14 @@ class ConversationBoard(ConversationPartHandle):
         Raises:
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.boards.editing import pin_item
+
         self._services.run(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     async def apin(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """The async twin of `pin`."""
+        from langchain_supabase_memory.operations.boards.editing import pin_item
+
         await self._services.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
 
     def delete(self, item: BoardItem | str, *, actor: str) -> None:
@@ -221,10 +235,14 @@ class ConversationBoard(ConversationPartHandle):
         Raises:
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.boards.editing import delete_item
+
         self._services.run(delete_item(self._key, item, actor=actor))
 
     async def adelete(self, item: BoardItem | str, *, actor: str) -> None:
         """The async twin of `delete`."""
+        from langchain_supabase_memory.operations.boards.editing import delete_item
+
         await self._services.arun(delete_item(self._key, item, actor=actor))
 
     def edit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
@@ -239,12 +257,16 @@ class ConversationBoard(ConversationPartHandle):
             InvalidInputError: It is not a string, is longer than 10,000 characters, or a model writes it.
             NotFoundError: There is no such conversation.
         """
+        from langchain_supabase_memory.operations.boards.editing import edit_summary
+
         self._services.run(
             edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._services.redactor)
         )
 
     async def aedit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_summary`."""
+        from langchain_supabase_memory.operations.boards.editing import edit_summary
+
         await self._services.arun(
             edit_summary(self._key, text, actor=actor, author_kind=author_kind, redactor=self._services.redactor)
         )
@@ -258,6 +280,8 @@ class ConversationBoard(ConversationPartHandle):
         Raises:
             ConfigurationError: There is no model.
         """
+        from langchain_supabase_memory.operations.boards.revise import revise_board
+
         return self._services.run(
             revise_board(
                 self._key,
@@ -270,6 +294,8 @@ class ConversationBoard(ConversationPartHandle):
 
     async def arevise(self) -> BoardResult:
         """The async twin of `revise`."""
+        from langchain_supabase_memory.operations.boards.revise import revise_board
+
         return await self._services.arun(
             revise_board(
                 self._key,
@@ -290,6 +316,8 @@ class ConversationBoard(ConversationPartHandle):
             ConfigurationError: There is no model.
             NotFoundError: There is no such conversation.
         """
+        from langchain_supabase_memory.operations.boards.revise import regenerate_board
+
         return self._services.run(
             regenerate_board(
                 self._key,
@@ -303,6 +331,8 @@ class ConversationBoard(ConversationPartHandle):
 
     async def aregenerate(self, *, actor: str) -> BoardResult:
         """The async twin of `regenerate`."""
+        from langchain_supabase_memory.operations.boards.revise import regenerate_board
+
         return await self._services.arun(
             regenerate_board(
                 self._key,

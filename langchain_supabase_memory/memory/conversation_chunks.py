@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.recall.indexing import chunks, reembed
 
 if TYPE_CHECKING:
     import builtins
@@ -19,10 +18,14 @@ class ConversationChunks(ConversationPartHandle):
 
     def list(self) -> builtins.list[Chunk]:
         """List the chunks that have not expired, in order."""
+        from langchain_supabase_memory.operations.recall.indexing import chunks
+
         return self._services.run(chunks(self._key))
 
     async def alist(self) -> builtins.list[Chunk]:
         """The async twin of `list`."""
+        from langchain_supabase_memory.operations.recall.indexing import chunks
+
         return await self._services.arun(chunks(self._key))
 
     def reembed(self, *, drop: bool = False) -> int:
@@ -39,8 +42,12 @@ class ConversationChunks(ConversationPartHandle):
             EmbeddingError: The embedder failed; finished work stays, and the next call continues.
             MigrationConflictError: With `drop`, others kept indexing with another embedder; nothing was deleted.
         """
+        from langchain_supabase_memory.operations.recall.indexing import reembed
+
         return self._services.run(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))
 
     async def areembed(self, *, drop: bool = False) -> int:
         """The async twin of `reembed`."""
+        from langchain_supabase_memory.operations.recall.indexing import reembed
+
         return await self._services.arun(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))

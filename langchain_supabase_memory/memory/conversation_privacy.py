@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.controls import ControlChange, OptOut, changes, opt_outs
 from langchain_supabase_memory.values import Scope
+
+if TYPE_CHECKING:
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
 
 
 class ConversationPrivacy(ConversationPartHandle):
@@ -13,10 +17,14 @@ class ConversationPrivacy(ConversationPartHandle):
 
     def opt_outs(self) -> list[OptOut]:
         """List the opt-outs, with who made each and when, oldest first."""
+        from langchain_supabase_memory.operations.controls import opt_outs
+
         return self._services.run(opt_outs(Scope.of(self._key)))
 
     async def aopt_outs(self) -> list[OptOut]:
         """The async twin of `opt_outs`."""
+        from langchain_supabase_memory.operations.controls import opt_outs
+
         return await self._services.arun(opt_outs(Scope.of(self._key)))
 
     def changes(self, *, limit: int = 100) -> list[ControlChange]:
@@ -25,8 +33,12 @@ class ConversationPrivacy(ConversationPartHandle):
         Args:
             limit: The maximum number of changes, up to 500.
         """
+        from langchain_supabase_memory.operations.controls import changes
+
         return self._services.run(changes(Scope.of(self._key), limit=limit))
 
     async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
+        from langchain_supabase_memory.operations.controls import changes
+
         return await self._services.arun(changes(Scope.of(self._key), limit=limit))

@@ -6,11 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.memory.summaries import complete_summary, summarize
-from langchain_supabase_memory.operations.controls import delete_segment, edit_segment, regenerate_summaries
-from langchain_supabase_memory.operations.recall.summaries import index_summaries
-from langchain_supabase_memory.operations.summaries.rolling import list_segments
-from langchain_supabase_memory.operations.work import request
 from langchain_supabase_memory.values import Scope, Segment, SummaryResult
 
 if TYPE_CHECKING:
@@ -38,10 +33,14 @@ class ConversationSummaries(ConversationPartHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.summaries import summarize
+
         return self._services.run(summarize(self._services, self._key, policy=policy, model=model))
 
     async def amake(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
         """The async twin of `make`."""
+        from langchain_supabase_memory.memory.summaries import summarize
+
         return await self._services.arun(summarize(self._services, self._key, policy=policy, model=model))
 
     def complete(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> CompleteSummary:
@@ -61,12 +60,16 @@ class ConversationSummaries(ConversationPartHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.summaries import complete_summary
+
         return self._services.run(complete_summary(self._services, self._key, policy=policy, model=model))
 
     async def acomplete(
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> CompleteSummary:
         """The async twin of `complete`."""
+        from langchain_supabase_memory.memory.summaries import complete_summary
+
         return await self._services.arun(complete_summary(self._services, self._key, policy=policy, model=model))
 
     def list(self, *, last: int | None = None) -> builtins.list[Segment]:
@@ -78,10 +81,14 @@ class ConversationSummaries(ConversationPartHandle):
         Raises:
             InvalidInputError: `last` is negative.
         """
+        from langchain_supabase_memory.operations.summaries.rolling import list_segments
+
         return self._services.run(list_segments(self._key, last=last, retention=self._services.settings.retention))
 
     async def alist(self, *, last: int | None = None) -> builtins.list[Segment]:
         """The async twin of `list`."""
+        from langchain_supabase_memory.operations.summaries.rolling import list_segments
+
         return await self._services.arun(
             list_segments(self._key, last=last, retention=self._services.settings.retention)
         )
@@ -104,10 +111,14 @@ class ConversationSummaries(ConversationPartHandle):
             InvalidInputError: The text is not a string, is too long, or mentions an opted-out topic.
             NotFoundError: There is no such conversation or segment.
         """
+        from langchain_supabase_memory.operations.controls import edit_segment
+
         return self._services.run(edit_segment(self._key, number, text, actor=actor, redactor=self._services.redactor))
 
     async def aedit(self, number: int, text: str, *, actor: str) -> int:
         """The async twin of `edit`."""
+        from langchain_supabase_memory.operations.controls import edit_segment
+
         return await self._services.arun(
             edit_segment(self._key, number, text, actor=actor, redactor=self._services.redactor)
         )
@@ -127,10 +138,14 @@ class ConversationSummaries(ConversationPartHandle):
         Raises:
             NotFoundError: There is no such conversation or segment.
         """
+        from langchain_supabase_memory.operations.controls import delete_segment
+
         return self._services.run(delete_segment(self._key, number, actor=actor))
 
     async def adelete(self, number: int, *, actor: str) -> int:
         """The async twin of `delete`."""
+        from langchain_supabase_memory.operations.controls import delete_segment
+
         return await self._services.arun(delete_segment(self._key, number, actor=actor))
 
     def regenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
@@ -147,6 +162,8 @@ class ConversationSummaries(ConversationPartHandle):
         Raises:
             NotFoundError: There is no such conversation.
         """
+        from langchain_supabase_memory.operations.controls import regenerate_summaries
+
         return self._services.run(
             regenerate_summaries(
                 self._key,
@@ -159,6 +176,8 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def aregenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """The async twin of `regenerate`."""
+        from langchain_supabase_memory.operations.controls import regenerate_summaries
+
         return await self._services.arun(
             regenerate_summaries(
                 self._key,
@@ -179,10 +198,14 @@ class ConversationSummaries(ConversationPartHandle):
         Returns:
             Whether the conversation exists.
         """
+        from langchain_supabase_memory.operations.work import request
+
         return self._services.run(request(self._key, priority=priority))
 
     async def arequest(self, *, priority: int | None = None) -> bool:
         """The async twin of `request`."""
+        from langchain_supabase_memory.operations.work import request
+
         return await self._services.arun(request(self._key, priority=priority))
 
     def index(self) -> int:
@@ -194,10 +217,14 @@ class ConversationSummaries(ConversationPartHandle):
         Raises:
             EmbeddingError: The embedder failed; finished work stays, and the next call continues.
         """
+        from langchain_supabase_memory.operations.recall.summaries import index_summaries
+
         return self._services.run(index_summaries(Scope.of(self._key), embedder=self._services.require_embedder()))
 
     async def aindex(self) -> int:
         """The async twin of `index`."""
+        from langchain_supabase_memory.operations.recall.summaries import index_summaries
+
         return await self._services.arun(
             index_summaries(Scope.of(self._key), embedder=self._services.require_embedder())
         )

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.signals import signals
-from langchain_supabase_memory.operations.turns import TEMPLATE, list_turns, read_turn, turns_as_text
+from langchain_supabase_memory.operations.turns import TEMPLATE
 
 if TYPE_CHECKING:
     import builtins
@@ -43,6 +42,8 @@ class ConversationTurns(ConversationPartHandle):
         Raises:
             InvalidInputError: `last` or `before` is negative, or a time is naive.
         """
+        from langchain_supabase_memory.operations.turns import list_turns
+
         return self._services.run(
             list_turns(
                 self._key,
@@ -64,6 +65,8 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[Turn]:
         """The async twin of `list`."""
+        from langchain_supabase_memory.operations.turns import list_turns
+
         return await self._services.arun(
             list_turns(
                 self._key,
@@ -87,10 +90,14 @@ class ConversationTurns(ConversationPartHandle):
         Raises:
             InvalidInputError: The number is 0 or not a whole number.
         """
+        from langchain_supabase_memory.operations.turns import read_turn
+
         return self._services.run(read_turn(self._key, number, retention=self._services.settings.retention))
 
     async def aget(self, number: int) -> Turn | None:
         """The async twin of `get`."""
+        from langchain_supabase_memory.operations.turns import read_turn
+
         return await self._services.arun(read_turn(self._key, number, retention=self._services.settings.retention))
 
     def as_text(
@@ -117,6 +124,8 @@ class ConversationTurns(ConversationPartHandle):
         Raises:
             InvalidInputError: `last` is negative, a time is naive, or the template uses an unknown name.
         """
+        from langchain_supabase_memory.operations.turns import turns_as_text
+
         return self._services.run(
             turns_as_text(
                 self._key,
@@ -140,6 +149,8 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> str:
         """The async twin of `as_text`."""
+        from langchain_supabase_memory.operations.turns import turns_as_text
+
         return await self._services.arun(
             turns_as_text(
                 self._key,
@@ -174,6 +185,8 @@ class ConversationTurns(ConversationPartHandle):
             InvalidInputError: `only` has something that is no signal, or `limit` is negative.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.signals import signals
+
         return self._services.run(
             signals(
                 self._key,
@@ -195,6 +208,8 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[FoundSignal]:
         """The async twin of `signals`."""
+        from langchain_supabase_memory.operations.signals import signals
+
         return await self._services.arun(
             signals(
                 self._key,

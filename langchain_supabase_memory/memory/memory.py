@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING, Never, Self
 
 from langchain_supabase_memory.memory.config import DEFAULT_CONFIG, QUOTES, MemoryConfig, Settings
 from langchain_supabase_memory.memory.constructors import Constructors
-from langchain_supabase_memory.memory.doctor.checks import doctor
-from langchain_supabase_memory.memory.messages import forget_expired, forget_user
-from langchain_supabase_memory.memory.outbox_delivery import flush
-from langchain_supabase_memory.memory.privacy import Privacy
-from langchain_supabase_memory.memory.profile import Profile
-from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
-from langchain_supabase_memory.memory.spaces import Spaces
-from langchain_supabase_memory.memory.topics import Topics
-from langchain_supabase_memory.memory.usage import DailyUsage
-from langchain_supabase_memory.memory.work import Work
-from langchain_supabase_memory.operations.advice import Advice, advice
-from langchain_supabase_memory.operations.listing import conversations
-from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order, find
+from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
-from langchain_supabase_memory.operations.recall.search import recall
-from langchain_supabase_memory.operations.recall.summaries import recall_summaries
 from langchain_supabase_memory.settings import (
     DEFAULT_BUDGET,
     DEFAULT_RETRY_POLICY,
@@ -60,6 +46,14 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
     from langchain_supabase_memory.memory.doctor.finding import Finding
+    from langchain_supabase_memory.memory.privacy import Privacy
+    from langchain_supabase_memory.memory.profile import Profile
+    from langchain_supabase_memory.memory.rollouts import Rollouts
+    from langchain_supabase_memory.memory.spaces import Spaces
+    from langchain_supabase_memory.memory.topics import Topics
+    from langchain_supabase_memory.memory.usage import DailyUsage
+    from langchain_supabase_memory.memory.work import Work
+    from langchain_supabase_memory.operations.advice import Advice
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
 
@@ -376,6 +370,8 @@ class SupabaseMemory(Constructors):
             InvalidInputError: An argument is not one of its choices, a time is naive, or there is no owner.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.listing import conversations
+
         return self._services.run(
             conversations(
                 self._services.owner(),
@@ -404,6 +400,8 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> ConversationPage:
         """The async twin of `conversations`."""
+        from langchain_supabase_memory.operations.listing import conversations
+
         return await self._services.arun(
             conversations(
                 self._services.owner(),
@@ -466,6 +464,8 @@ class SupabaseMemory(Constructors):
             MigrationConflictError: The stored vectors come from another model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.search import recall
+
         return self._services.run(
             recall(
                 self._services.scope(agent_id=agent_id),
@@ -508,6 +508,8 @@ class SupabaseMemory(Constructors):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
+        from langchain_supabase_memory.operations.recall.search import recall
+
         return await self._services.arun(
             recall(
                 self._services.scope(agent_id=agent_id),
@@ -570,6 +572,8 @@ class SupabaseMemory(Constructors):
             InvalidInputError: A text is blank or too long, a time is naive, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.exact_search import find
+
         return self._services.run(
             find(
                 self._services.scope(agent_id=agent_id),
@@ -599,6 +603,8 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
+        from langchain_supabase_memory.operations.recall.exact_search import find
+
         return await self._services.arun(
             find(
                 self._services.scope(agent_id=agent_id),
@@ -644,6 +650,8 @@ class SupabaseMemory(Constructors):
             MigrationConflictError: The embedder's dimensions have changed.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.recall.summaries import recall_summaries
+
         return self._services.run(
             recall_summaries(
                 self._services.scope(agent_id=agent_id),
@@ -669,6 +677,8 @@ class SupabaseMemory(Constructors):
         min_similarity: float | None = None,
     ) -> list[RecalledSummary]:
         """The async twin of `recall_summaries`."""
+        from langchain_supabase_memory.operations.recall.summaries import recall_summaries
+
         return await self._services.arun(
             recall_summaries(
                 self._services.scope(agent_id=agent_id),
@@ -697,12 +707,16 @@ class SupabaseMemory(Constructors):
         Raises:
             InvalidInputError: There is no owner.
         """
+        from langchain_supabase_memory.memory.messages import forget_user
+
         return self._services.run(
             forget_user(self._services, self._services.owner(), agent_id=agent_id, dry_run=dry_run)
         )
 
     async def aforget_user(self, *, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_user`."""
+        from langchain_supabase_memory.memory.messages import forget_user
+
         return await self._services.arun(
             forget_user(self._services, self._services.owner(), agent_id=agent_id, dry_run=dry_run)
         )
@@ -730,6 +744,8 @@ class SupabaseMemory(Constructors):
         Returns:
             What was deleted: the number of conversations that lost messages, and of messages, summaries and chunks.
         """
+        from langchain_supabase_memory.memory.messages import forget_expired
+
         return self._services.run(
             forget_expired(
                 self._services,
@@ -750,6 +766,8 @@ class SupabaseMemory(Constructors):
         dry_run: bool = False,
     ) -> Receipt:
         """The async twin of `forget_expired`."""
+        from langchain_supabase_memory.memory.messages import forget_expired
+
         return await self._services.arun(
             forget_expired(
                 self._services,
@@ -772,10 +790,14 @@ class SupabaseMemory(Constructors):
         Raises:
             SupabaseMemoryError: The database still refuses; everything stays in the outbox.
         """
+        from langchain_supabase_memory.memory.outbox_delivery import flush
+
         return self._services.run(flush(self._services))
 
     async def aflush(self) -> int:
         """The async twin of `flush`."""
+        from langchain_supabase_memory.memory.outbox_delivery import flush
+
         return await self._services.arun(flush(self._services))
 
     def doctor(self) -> list[Finding]:
@@ -793,10 +815,14 @@ class SupabaseMemory(Constructors):
             broken = [finding for finding in memory.doctor() if finding.state == "red"]
             ```
         """
+        from langchain_supabase_memory.memory.doctor.checks import doctor
+
         return self._services.run(doctor(self._services))
 
     async def adoctor(self) -> list[Finding]:
         """The async twin of `doctor`."""
+        from langchain_supabase_memory.memory.doctor.checks import doctor
+
         return await self._services.arun(doctor(self._services))
 
     def advice(self, *, agent_id: str | None = None) -> list[Advice]:
@@ -811,43 +837,61 @@ class SupabaseMemory(Constructors):
         Returns:
             The findings, in the order of `Rule`; none if nothing is to be changed, or if too little is known.
         """
+        from langchain_supabase_memory.operations.advice import advice
+
         return self._services.run(advice(self._services.owner(), agent_id=agent_id))
 
     async def aadvice(self, *, agent_id: str | None = None) -> list[Advice]:
         """The async twin of `advice`."""
+        from langchain_supabase_memory.operations.advice import advice
+
         return await self._services.arun(advice(self._services.owner(), agent_id=agent_id))
 
     @property
     def privacy(self) -> Privacy:
         """A person's overrides for all of a user's conversations, and their history: `memory.privacy`."""
+        from langchain_supabase_memory.memory.privacy import Privacy
+
         return Privacy(self._services)
 
     @property
     def work(self) -> Work:
         """Due, running, waiting and dead work: `memory.work`."""
+        from langchain_supabase_memory.memory.work import Work
+
         return Work(self._services)
 
     @property
     def rollout(self) -> Rollouts:
         """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`."""
+        from langchain_supabase_memory.memory.rollouts import Rollouts
+
         return Rollouts(self._services)
 
     @property
     def spaces(self) -> Spaces:
         """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
+        from langchain_supabase_memory.memory.spaces import Spaces
+
         return Spaces(self._services)
 
     @property
     def profile(self) -> Profile:
         """What is known of a user, from all of their conversations and from themself: `memory.profile`."""
+        from langchain_supabase_memory.memory.profile import Profile
+
         return Profile(self._services)
 
     @property
     def topics(self) -> Topics:
         """What a user's conversations are about, found without a model: `memory.topics`."""
+        from langchain_supabase_memory.memory.topics import Topics
+
         return Topics(self._services)
 
     @property
     def usage(self) -> DailyUsage:
         """What conversations came to on each day, in numbers alone: `memory.usage`."""
+        from langchain_supabase_memory.memory.usage import DailyUsage
+
         return DailyUsage(self._services)

@@ -6,18 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.controls import (
-    ControlChange,
-    OptOut,
-    changes,
-    opt_in,
-    opt_out,
-    opt_outs,
-    rate,
-)
-from langchain_supabase_memory.operations.profile import Consent, Purpose, consent, consents
 
 if TYPE_CHECKING:
+    from langchain_supabase_memory.operations.controls import ControlChange, OptOut
+    from langchain_supabase_memory.operations.profile import Consent, Purpose
     from langchain_supabase_memory.values import Chunk
 
 
@@ -52,10 +44,14 @@ class Privacy(MemoryHandle):
         Raises:
             InvalidInputError: The topic has no letters, or neither a topic nor a conversation is named.
         """
+        from langchain_supabase_memory.operations.controls import opt_out
+
         return self._services.run(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     async def aopt_out(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_out`."""
+        from langchain_supabase_memory.operations.controls import opt_out
+
         return await self._services.arun(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     def opt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
@@ -74,10 +70,14 @@ class Privacy(MemoryHandle):
         Returns:
             Whether there was an opt-out.
         """
+        from langchain_supabase_memory.operations.controls import opt_in
+
         return self._services.run(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     async def aopt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_in`."""
+        from langchain_supabase_memory.operations.controls import opt_in
+
         return await self._services.arun(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
 
     def opt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
@@ -86,10 +86,14 @@ class Privacy(MemoryHandle):
         Args:
             agent_id: Only with this agent; by default with all.
         """
+        from langchain_supabase_memory.operations.controls import opt_outs
+
         return self._services.run(opt_outs(self._services.scope(agent_id=agent_id)))
 
     async def aopt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
         """The async twin of `opt_outs`."""
+        from langchain_supabase_memory.operations.controls import opt_outs
+
         return await self._services.arun(opt_outs(self._services.scope(agent_id=agent_id)))
 
     def changes(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
@@ -99,10 +103,14 @@ class Privacy(MemoryHandle):
             agent_id: Only with this agent; by default with all.
             limit: The maximum number of changes, up to 500.
         """
+        from langchain_supabase_memory.operations.controls import changes
+
         return self._services.run(changes(self._services.scope(agent_id=agent_id), limit=limit))
 
     async def achanges(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
+        from langchain_supabase_memory.operations.controls import changes
+
         return await self._services.arun(changes(self._services.scope(agent_id=agent_id), limit=limit))
 
     def rate(
@@ -123,6 +131,8 @@ class Privacy(MemoryHandle):
             InvalidInputError: Not exactly one of `useful` and `importance` is given, or the value is not valid.
             NotFoundError: There is no such chunk.
         """
+        from langchain_supabase_memory.operations.controls import rate
+
         return self._services.run(
             rate(self._services.owner(), chunk, actor=actor, useful=useful, importance=importance)
         )
@@ -131,6 +141,8 @@ class Privacy(MemoryHandle):
         self, chunk: Chunk | str, *, actor: str, useful: bool | None = None, importance: float | None = None
     ) -> float:
         """The async twin of `rate`."""
+        from langchain_supabase_memory.operations.controls import rate
+
         return await self._services.arun(
             rate(self._services.owner(), chunk, actor=actor, useful=useful, importance=importance)
         )
@@ -150,16 +162,24 @@ class Privacy(MemoryHandle):
             ConfigurationError: There is no such purpose.
             InvalidInputError: `allowed` is not a boolean, or the actor is empty.
         """
+        from langchain_supabase_memory.operations.profile import consent
+
         return self._services.run(consent(self._services.owner(), purpose, allowed, actor=actor))
 
     async def aconsent(self, purpose: Purpose, allowed: bool, *, actor: str) -> bool:
         """The async twin of `consent`."""
+        from langchain_supabase_memory.operations.profile import consent
+
         return await self._services.arun(consent(self._services.owner(), purpose, allowed, actor=actor))
 
     def consents(self) -> list[Consent]:
         """List what the user allows or refuses to have derived, with who said so and when."""
+        from langchain_supabase_memory.operations.profile import consents
+
         return self._services.run(consents(self._services.owner()))
 
     async def aconsents(self) -> list[Consent]:
         """The async twin of `consents`."""
+        from langchain_supabase_memory.operations.profile import consents
+
         return await self._services.arun(consents(self._services.owner()))

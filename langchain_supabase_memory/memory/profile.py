@@ -6,22 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.profile import (
-    ProfileItem,
-    ProfileKind,
-    ProfileState,
-    confirm,
-    correct,
-    delete,
-    history,
-    pin,
-    read,
-    remember,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from langchain_supabase_memory.operations.profile import ProfileItem, ProfileKind, ProfileState
 
 
 class Profile(MemoryHandle):
@@ -49,6 +39,8 @@ class Profile(MemoryHandle):
         Raises:
             InvalidInputError: A time has no time zone, a state is unknown, or a space is named: it has no profile.
         """
+        from langchain_supabase_memory.operations.profile import read
+
         return self._services.run(read(self._services.owner(), at=at, agent_id=agent_id, states=states, limit=limit))
 
     async def aread(
@@ -60,6 +52,8 @@ class Profile(MemoryHandle):
         limit: int | None = 200,
     ) -> list[ProfileItem]:
         """The async twin of `read`."""
+        from langchain_supabase_memory.operations.profile import read
+
         return await self._services.arun(
             read(self._services.owner(), at=at, agent_id=agent_id, states=states, limit=limit)
         )
@@ -73,10 +67,14 @@ class Profile(MemoryHandle):
         Returns:
             The items, those that were said first first; empty if there is no such item.
         """
+        from langchain_supabase_memory.operations.profile import history
+
         return self._services.run(history(self._services.owner(), item))
 
     async def ahistory(self, item: ProfileItem | str) -> list[ProfileItem]:
         """The async twin of `history`."""
+        from langchain_supabase_memory.operations.profile import history
+
         return await self._services.arun(history(self._services.owner(), item))
 
     def remember(
@@ -115,6 +113,8 @@ class Profile(MemoryHandle):
                 does not allow a profile, or a model suggests what the user deleted.
             TooLargeError: The profile is full, or too many suggestions wait for the user.
         """
+        from langchain_supabase_memory.operations.profile import remember
+
         return self._services.run(
             remember(
                 self._services.owner(),
@@ -143,6 +143,8 @@ class Profile(MemoryHandle):
         author_kind: Literal["person", "application", "model"] = "person",
     ) -> str:
         """The async twin of `remember`."""
+        from langchain_supabase_memory.operations.profile import remember
+
         return await self._services.arun(
             remember(
                 self._services.owner(),
@@ -171,10 +173,14 @@ class Profile(MemoryHandle):
         Raises:
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.profile import confirm
+
         return self._services.run(confirm(self._services.owner(), item, actor=actor))
 
     async def aconfirm(self, item: ProfileItem | str, *, actor: str | None = None) -> str:
         """The async twin of `confirm`."""
+        from langchain_supabase_memory.operations.profile import confirm
+
         return await self._services.arun(confirm(self._services.owner(), item, actor=actor))
 
     def correct(
@@ -200,6 +206,8 @@ class Profile(MemoryHandle):
             InvalidInputError: The value is not valid, or mentions an opted-out topic.
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.profile import correct
+
         return self._services.run(
             correct(
                 self._services.owner(), item, value, polarity=polarity, actor=actor, redactor=self._services.redactor
@@ -215,6 +223,8 @@ class Profile(MemoryHandle):
         actor: str | None = None,
     ) -> str:
         """The async twin of `correct`."""
+        from langchain_supabase_memory.operations.profile import correct
+
         return await self._services.arun(
             correct(
                 self._services.owner(), item, value, polarity=polarity, actor=actor, redactor=self._services.redactor
@@ -231,10 +241,14 @@ class Profile(MemoryHandle):
         Raises:
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.profile import delete
+
         self._services.run(delete(self._services.owner(), item, actor=actor))
 
     async def adelete(self, item: ProfileItem | str, *, actor: str | None = None) -> None:
         """The async twin of `delete`."""
+        from langchain_supabase_memory.operations.profile import delete
+
         await self._services.arun(delete(self._services.owner(), item, actor=actor))
 
     def pin(self, item: ProfileItem | str, *, pinned: bool = True, actor: str | None = None) -> None:
@@ -248,8 +262,12 @@ class Profile(MemoryHandle):
         Raises:
             NotFoundError: There is no such item.
         """
+        from langchain_supabase_memory.operations.profile import pin
+
         self._services.run(pin(self._services.owner(), item, pinned=pinned, actor=actor))
 
     async def apin(self, item: ProfileItem | str, *, pinned: bool = True, actor: str | None = None) -> None:
         """The async twin of `pin`."""
+        from langchain_supabase_memory.operations.profile import pin
+
         await self._services.arun(pin(self._services.owner(), item, pinned=pinned, actor=actor))

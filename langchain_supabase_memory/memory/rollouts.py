@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport, comparisons, report
-from langchain_supabase_memory.operations.rollout.stages import Decision, Stage, history, set_stage, stage
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from langchain_supabase_memory.operations.rollout.comparison import Comparison, RolloutReport
+    from langchain_supabase_memory.operations.rollout.stages import Decision, Stage
 
 
 class Rollouts(MemoryHandle):
@@ -39,12 +40,16 @@ class Rollouts(MemoryHandle):
             InvalidInputError: The stage or the share is not valid, or the actor is empty.
             PermissionDeniedError: Only servers may.
         """
+        from langchain_supabase_memory.operations.rollout.stages import set_stage
+
         return self._services.run(set_stage(self._services.agent(agent_id), stage, actor=actor, share=share, rest=rest))
 
     async def aset(
         self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """The async twin of `set`."""
+        from langchain_supabase_memory.operations.rollout.stages import set_stage
+
         return await self._services.arun(
             set_stage(self._services.agent(agent_id), stage, actor=actor, share=share, rest=rest)
         )
@@ -58,10 +63,14 @@ class Rollouts(MemoryHandle):
         Returns:
             The stage; `None` if there is no decision.
         """
+        from langchain_supabase_memory.operations.rollout.stages import stage
+
         return self._services.run(stage(self._services.agent(agent_id), self._services.served_user_id))
 
     async def astage(self, *, agent_id: str | None = None) -> Stage | None:
         """The async twin of `stage`."""
+        from langchain_supabase_memory.operations.rollout.stages import stage
+
         return await self._services.arun(stage(self._services.agent(agent_id), self._services.served_user_id))
 
     def history(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
@@ -74,10 +83,14 @@ class Rollouts(MemoryHandle):
         Raises:
             PermissionDeniedError: Only servers may.
         """
+        from langchain_supabase_memory.operations.rollout.stages import history
+
         return self._services.run(history(self._services.agent(agent_id), last=last))
 
     async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """The async twin of `history`."""
+        from langchain_supabase_memory.operations.rollout.stages import history
+
         return await self._services.arun(history(self._services.agent(agent_id), last=last))
 
     def comparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
@@ -88,10 +101,14 @@ class Rollouts(MemoryHandle):
             agent_id: The agent; the memory's by default.
             last: The maximum number to return.
         """
+        from langchain_supabase_memory.operations.rollout.comparison import comparisons
+
         return self._services.run(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
     async def acomparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
         """The async twin of `comparisons`."""
+        from langchain_supabase_memory.operations.rollout.comparison import comparisons
+
         return await self._services.arun(comparisons(self._services.key(thread_id, None, agent_id), last=last))
 
     def report(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
@@ -104,8 +121,12 @@ class Rollouts(MemoryHandle):
         Raises:
             InvalidInputError: The time is naive.
         """
+        from langchain_supabase_memory.operations.rollout.comparison import report
+
         return self._services.run(report(user_id=self._services.scope_text(), agent_id=agent_id, since=since))
 
     async def areport(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
         """The async twin of `report`."""
+        from langchain_supabase_memory.operations.rollout.comparison import report
+
         return await self._services.arun(report(user_id=self._services.scope_text(), agent_id=agent_id, since=since))

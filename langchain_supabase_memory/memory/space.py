@@ -6,25 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import SpaceHandle
-from langchain_supabase_memory.operations.contributions import Contribution, withdraw
-from langchain_supabase_memory.operations.spaces import (
-    INVITATION_EXPIRY,
-    Invitation,
-    SpaceInfo,
-    forget,
-    info,
-    invite,
-    leave,
-    set_member,
-    set_name,
-    update,
-    withdraw_invitations,
-)
+from langchain_supabase_memory.operations.spaces import INVITATION_EXPIRY, Invitation, SpaceInfo
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from langchain_supabase_memory.operations.boards.board import BoardItem
+    from langchain_supabase_memory.operations.contributions import Contribution
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import Receipt, SpaceRole
 
@@ -42,10 +30,14 @@ class Space(SpaceHandle):
         Raises:
             NotFoundError: There is no such space, or who asks is not in it.
         """
+        from langchain_supabase_memory.operations.spaces import info
+
         return self._services.run(info(self._services.space_id, self._services.member))
 
     async def ainfo(self) -> SpaceInfo:
         """The async twin of `info`."""
+        from langchain_supabase_memory.operations.spaces import info
+
         return await self._services.arun(info(self._services.space_id, self._services.member))
 
     def update(self, *, name: str | None = None, about: str | None = None, keep: Retention | None = None) -> None:
@@ -60,12 +52,16 @@ class Space(SpaceHandle):
             InvalidInputError: The name or the text is too long, or the name is empty.
             PermissionDeniedError: Only a manager may.
         """
+        from langchain_supabase_memory.operations.spaces import update
+
         self._services.run(update(self._services.space_id, self._services.member, name=name, about=about, keep=keep))
 
     async def aupdate(
         self, *, name: str | None = None, about: str | None = None, keep: Retention | None = None
     ) -> None:
         """The async twin of `update`."""
+        from langchain_supabase_memory.operations.spaces import update
+
         await self._services.arun(
             update(self._services.space_id, self._services.member, name=name, about=about, keep=keep)
         )
@@ -89,6 +85,8 @@ class Space(SpaceHandle):
             PermissionDeniedError: Only a manager may.
             TooLargeError: There are as many open invitations as the limits allow.
         """
+        from langchain_supabase_memory.operations.spaces import invite
+
         return self._services.run(
             invite(self._services.space_id, self._services.member, role, uses=uses, expires=expires)
         )
@@ -97,6 +95,8 @@ class Space(SpaceHandle):
         self, role: SpaceRole = "reader", *, uses: int = 1, expires: timedelta = INVITATION_EXPIRY
     ) -> Invitation:
         """The async twin of `invite`."""
+        from langchain_supabase_memory.operations.spaces import invite
+
         return await self._services.arun(
             invite(self._services.space_id, self._services.member, role, uses=uses, expires=expires)
         )
@@ -107,10 +107,14 @@ class Space(SpaceHandle):
         Raises:
             PermissionDeniedError: Only a manager may.
         """
+        from langchain_supabase_memory.operations.spaces import withdraw_invitations
+
         self._services.run(withdraw_invitations(self._services.space_id, self._services.member))
 
     async def awithdraw_invitations(self) -> None:
         """The async twin of `withdraw_invitations`."""
+        from langchain_supabase_memory.operations.spaces import withdraw_invitations
+
         await self._services.arun(withdraw_invitations(self._services.space_id, self._services.member))
 
     def set_member(self, member_id: str, role: SpaceRole | None) -> None:
@@ -126,10 +130,14 @@ class Space(SpaceHandle):
             NotFoundError: There is no such member.
             PermissionDeniedError: Only a manager may.
         """
+        from langchain_supabase_memory.operations.spaces import set_member
+
         self._services.run(set_member(self._services.space_id, self._services.member, member_id, role))
 
     async def aset_member(self, member_id: str, role: SpaceRole | None) -> None:
         """The async twin of `set_member`."""
+        from langchain_supabase_memory.operations.spaces import set_member
+
         await self._services.arun(set_member(self._services.space_id, self._services.member, member_id, role))
 
     def set_name(self, name: str, *, member_id: str | None = None) -> str:
@@ -147,10 +155,14 @@ class Space(SpaceHandle):
             NotFoundError: There is no such member.
             PermissionDeniedError: Only the member and a manager may.
         """
+        from langchain_supabase_memory.operations.spaces import set_name
+
         return self._services.run(set_name(self._services.space_id, self._services.member, name, member_id=member_id))
 
     async def aset_name(self, name: str, *, member_id: str | None = None) -> str:
         """The async twin of `set_name`."""
+        from langchain_supabase_memory.operations.spaces import set_name
+
         return await self._services.arun(
             set_name(self._services.space_id, self._services.member, name, member_id=member_id)
         )
@@ -162,10 +174,14 @@ class Space(SpaceHandle):
             InvalidInputError: The last manager cannot leave: make somebody else one, or forget the space.
             NotFoundError: There is no such space, or who leaves is not in it.
         """
+        from langchain_supabase_memory.operations.spaces import leave
+
         self._services.run(leave(self._services.space_id, self._services.member))
 
     async def aleave(self) -> None:
         """The async twin of `leave`."""
+        from langchain_supabase_memory.operations.spaces import leave
+
         await self._services.arun(leave(self._services.space_id, self._services.member))
 
     def withdraw(self, item: Contribution | BoardItem | str) -> None:
@@ -178,10 +194,14 @@ class Space(SpaceHandle):
             NotFoundError: Nobody has contributed such an item, or who asks never was in the space.
             PermissionDeniedError: Somebody else contributed it, and who asks is no manager.
         """
+        from langchain_supabase_memory.operations.contributions import withdraw
+
         self._services.run(withdraw(self._services.space_id, self._services.member, item))
 
     async def awithdraw(self, item: Contribution | BoardItem | str) -> None:
         """The async twin of `withdraw`."""
+        from langchain_supabase_memory.operations.contributions import withdraw
+
         await self._services.arun(withdraw(self._services.space_id, self._services.member, item))
 
     def forget(self, *, dry_run: bool = False) -> Receipt:
@@ -196,8 +216,12 @@ class Space(SpaceHandle):
         Raises:
             PermissionDeniedError: Only a manager may.
         """
+        from langchain_supabase_memory.operations.spaces import forget
+
         return self._services.run(forget(self._services.space_id, self._services.member, dry_run=dry_run))
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
+        from langchain_supabase_memory.operations.spaces import forget
+
         return await self._services.arun(forget(self._services.space_id, self._services.member, dry_run=dry_run))

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import ConversationPartHandle
-from langchain_supabase_memory.operations.conversations import Column, read_superseded, reinstate
 
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Sequence
 
+    from langchain_supabase_memory.operations.conversations import Column
     from langchain_supabase_memory.settings import Retention
     from langchain_supabase_memory.values import StoredMessage
 
@@ -42,6 +42,8 @@ class SupersededMessages(ConversationPartHandle):
             InvalidInputError: A bound is negative, or a column is unknown.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.conversations import read_superseded
+
         return self._services.run(
             read_superseded(
                 self._key,
@@ -61,6 +63,8 @@ class SupersededMessages(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[StoredMessage]:
         """The async twin of `list`."""
+        from langchain_supabase_memory.operations.conversations import read_superseded
+
         return await self._services.arun(
             read_superseded(
                 self._key,
@@ -85,8 +89,12 @@ class SupersededMessages(ConversationPartHandle):
         Raises:
             InvalidInputError: `message_ids` is not a list.
         """
+        from langchain_supabase_memory.operations.conversations import reinstate
+
         return self._services.run(reinstate(self._key, message_ids))
 
     async def areinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:
         """The async twin of `reinstate`."""
+        from langchain_supabase_memory.operations.conversations import reinstate
+
         return await self._services.arun(reinstate(self._key, message_ids))

@@ -6,25 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.topics import (
-    ForgottenTopic,
-    Topic,
-    TopicDay,
-    TopicUpdate,
-    days,
-    forget,
-    get,
-    hide,
-    merge,
-    read,
-    recluster,
-    rename,
-    update,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from langchain_supabase_memory.operations.topics import ForgottenTopic, Topic, TopicDay, TopicUpdate
 
 
 class Topics(MemoryHandle):
@@ -47,6 +34,8 @@ class Topics(MemoryHandle):
         Raises:
             InvalidInputError: A number is negative, or a time has no time zone.
         """
+        from langchain_supabase_memory.operations.topics import read
+
         return self._services.run(
             read(
                 self._services.owner(),
@@ -62,6 +51,8 @@ class Topics(MemoryHandle):
         self, *, since: datetime | None = None, hidden: bool = False, quotes: int = 1, limit: int = 200
     ) -> list[Topic]:
         """The async twin of `read`."""
+        from langchain_supabase_memory.operations.topics import read
+
         return await self._services.arun(
             read(
                 self._services.owner(),
@@ -83,12 +74,16 @@ class Topics(MemoryHandle):
         Returns:
             The topic; `None` if there is no such topic.
         """
+        from langchain_supabase_memory.operations.topics import get
+
         return self._services.run(
             get(self._services.owner(), topic, quotes=quotes, retention=self._services.settings.retention)
         )
 
     async def aget(self, topic: Topic | str, *, quotes: int = 5) -> Topic | None:
         """The async twin of `get`."""
+        from langchain_supabase_memory.operations.topics import get
+
         return await self._services.arun(
             get(self._services.owner(), topic, quotes=quotes, retention=self._services.settings.retention)
         )
@@ -106,12 +101,16 @@ class Topics(MemoryHandle):
         Raises:
             InvalidInputError: A time has no time zone.
         """
+        from langchain_supabase_memory.operations.topics import days
+
         return self._services.run(days(self._services.owner(), since=since, topic=topic, hidden=hidden))
 
     async def adays(
         self, *, since: datetime | None = None, topic: Topic | str | None = None, hidden: bool = False
     ) -> list[TopicDay]:
         """The async twin of `days`."""
+        from langchain_supabase_memory.operations.topics import days
+
         return await self._services.arun(days(self._services.owner(), since=since, topic=topic, hidden=hidden))
 
     def rename(self, topic: Topic | str, name: str | None, *, actor: str) -> None:
@@ -126,10 +125,14 @@ class Topics(MemoryHandle):
             InvalidInputError: The name is no text, is empty or too long, or mentions an opted-out topic.
             NotFoundError: There is no such topic.
         """
+        from langchain_supabase_memory.operations.topics import rename
+
         self._services.run(rename(self._services.owner(), topic, name, actor=actor, redactor=self._services.redactor))
 
     async def arename(self, topic: Topic | str, name: str | None, *, actor: str) -> None:
         """The async twin of `rename`."""
+        from langchain_supabase_memory.operations.topics import rename
+
         await self._services.arun(
             rename(self._services.owner(), topic, name, actor=actor, redactor=self._services.redactor)
         )
@@ -149,10 +152,14 @@ class Topics(MemoryHandle):
             InvalidInputError: It is the same topic.
             NotFoundError: There is no such topic.
         """
+        from langchain_supabase_memory.operations.topics import merge
+
         return self._services.run(merge(self._services.owner(), topic, into, actor=actor))
 
     async def amerge(self, topic: Topic | str, into: Topic | str | None, *, actor: str) -> str:
         """The async twin of `merge`."""
+        from langchain_supabase_memory.operations.topics import merge
+
         return await self._services.arun(merge(self._services.owner(), topic, into, actor=actor))
 
     def hide(self, topic: Topic | str, *, hidden: bool = True, actor: str) -> None:
@@ -166,10 +173,14 @@ class Topics(MemoryHandle):
         Raises:
             NotFoundError: There is no such topic.
         """
+        from langchain_supabase_memory.operations.topics import hide
+
         self._services.run(hide(self._services.owner(), topic, hidden=hidden, actor=actor))
 
     async def ahide(self, topic: Topic | str, *, hidden: bool = True, actor: str) -> None:
         """The async twin of `hide`."""
+        from langchain_supabase_memory.operations.topics import hide
+
         await self._services.arun(hide(self._services.owner(), topic, hidden=hidden, actor=actor))
 
     def forget(
@@ -191,12 +202,16 @@ class Topics(MemoryHandle):
             NotFoundError: There is no such topic.
             TooLargeError: The user has as many opt-outs as are allowed.
         """
+        from langchain_supabase_memory.operations.topics import forget
+
         return self._services.run(forget(self._services.owner(), topic, words=words, actor=actor, dry_run=dry_run))
 
     async def aforget(
         self, topic: Topic | str, *, words: Sequence[str] | None = None, actor: str, dry_run: bool = False
     ) -> ForgottenTopic:
         """The async twin of `forget`."""
+        from langchain_supabase_memory.operations.topics import forget
+
         return await self._services.arun(
             forget(self._services.owner(), topic, words=words, actor=actor, dry_run=dry_run)
         )
@@ -210,10 +225,14 @@ class Topics(MemoryHandle):
         Returns:
             Whether it was stored; not if there are no topics, or another process was faster.
         """
+        from langchain_supabase_memory.operations.topics import recluster
+
         return self._services.run(recluster(self._services.owner(), embedder=self._services.embedder_name))
 
     async def arecluster(self) -> bool:
         """The async twin of `recluster`."""
+        from langchain_supabase_memory.operations.topics import recluster
+
         return await self._services.arun(recluster(self._services.owner(), embedder=self._services.embedder_name))
 
     def update(self) -> TopicUpdate:
@@ -221,8 +240,12 @@ class Topics(MemoryHandle):
 
         A worker does it by itself. Any number of processes may call it at once. It needs server permissions.
         """
+        from langchain_supabase_memory.operations.topics import update
+
         return self._services.run(update(self._services.served_user_id, embedder=self._services.embedder_name))
 
     async def aupdate(self) -> TopicUpdate:
         """The async twin of `update`."""
+        from langchain_supabase_memory.operations.topics import update
+
         return await self._services.arun(update(self._services.served_user_id, embedder=self._services.embedder_name))

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.operations.usage import Insights, UsageDay, by_day, insights, update
 
 if TYPE_CHECKING:
     from datetime import date
+
+    from langchain_supabase_memory.operations.usage import Insights, UsageDay
 
 
 class DailyUsage(MemoryHandle):
@@ -30,12 +31,16 @@ class DailyUsage(MemoryHandle):
         Raises:
             InvalidInputError: A day is no date, or a time.
         """
+        from langchain_supabase_memory.operations.usage import by_day
+
         return self._services.run(by_day(self._services.owner(), since=since, until=until, agent_id=agent_id))
 
     async def aby_day(
         self, *, since: date | None = None, until: date | None = None, agent_id: str | None = None
     ) -> list[UsageDay]:
         """The async twin of `by_day`."""
+        from langchain_supabase_memory.operations.usage import by_day
+
         return await self._services.arun(by_day(self._services.owner(), since=since, until=until, agent_id=agent_id))
 
     def update(self) -> int:
@@ -47,10 +52,14 @@ class DailyUsage(MemoryHandle):
         Returns:
             How many messages were counted.
         """
+        from langchain_supabase_memory.operations.usage import update
+
         return self._services.run(update(self._services.served_user_id))
 
     async def aupdate(self) -> int:
         """The async twin of `update`."""
+        from langchain_supabase_memory.operations.usage import update
+
         return await self._services.arun(update(self._services.served_user_id))
 
     def insights(
@@ -70,10 +79,14 @@ class DailyUsage(MemoryHandle):
         Raises:
             InvalidInputError: A day is no date, or k is negative.
         """
+        from langchain_supabase_memory.operations.usage import insights
+
         return self._services.run(insights(since=since, until=until, agent_id=agent_id, k=k))
 
     async def ainsights(
         self, *, since: date | None = None, until: date | None = None, agent_id: str | None = None, k: int | None = None
     ) -> Insights:
         """The async twin of `insights`."""
+        from langchain_supabase_memory.operations.usage import insights
+
         return await self._services.arun(insights(since=since, until=until, agent_id=agent_id, k=k))

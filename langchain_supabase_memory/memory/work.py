@@ -6,16 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from langchain_supabase_memory.memory.handle import MemoryHandle
-from langchain_supabase_memory.memory.summaries import summarize_due
-from langchain_supabase_memory.operations.due import index_due
-from langchain_supabase_memory.operations.unreadable import unreadable
-from langchain_supabase_memory.operations.users import UserPage, list_users
-from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState, queue, retry, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_supabase_memory.adapters.summarizer import Summarizer
+    from langchain_supabase_memory.operations.users import UserPage
+    from langchain_supabase_memory.operations.work import ConversationStatus, Queue, WorkState
     from langchain_supabase_memory.settings import SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, IndexResult, SummaryResult, UnreadableMessage
 
@@ -52,6 +49,8 @@ class Work(MemoryHandle):
         Raises:
             InvalidInputError: `state` is unknown, `ids` or `after` are no ids, or `limit` is negative.
         """
+        from langchain_supabase_memory.operations.work import status
+
         return self._services.run(
             status(
                 self._services.served_user_id,
@@ -75,6 +74,8 @@ class Work(MemoryHandle):
         after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
+        from langchain_supabase_memory.operations.work import status
+
         return await self._services.arun(
             status(
                 self._services.served_user_id,
@@ -89,10 +90,14 @@ class Work(MemoryHandle):
 
     def queue(self) -> Queue:
         """Return the work queue of all conversations, in numbers; requires a server's rights."""
+        from langchain_supabase_memory.operations.work import queue
+
         return self._services.run(queue())
 
     async def aqueue(self) -> Queue:
         """The async twin of `queue`."""
+        from langchain_supabase_memory.operations.work import queue
+
         return await self._services.arun(queue())
 
     def retry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
@@ -105,10 +110,14 @@ class Work(MemoryHandle):
         Returns:
             The number of conversations.
         """
+        from langchain_supabase_memory.operations.work import retry
+
         return self._services.run(retry(self._services.served_user_id, agent_id=agent_id, thread_id=thread_id))
 
     async def aretry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """The async twin of `retry`."""
+        from langchain_supabase_memory.operations.work import retry
+
         return await self._services.arun(retry(self._services.served_user_id, agent_id=agent_id, thread_id=thread_id))
 
     def unreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
@@ -126,10 +135,14 @@ class Work(MemoryHandle):
         Raises:
             InvalidInputError: `limit` is negative.
         """
+        from langchain_supabase_memory.operations.unreadable import unreadable
+
         return self._services.run(unreadable(self._services.served_user_id, limit=limit))
 
     async def aunreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
+        from langchain_supabase_memory.operations.unreadable import unreadable
+
         return await self._services.arun(unreadable(self._services.served_user_id, limit=limit))
 
     def users(
@@ -151,6 +164,8 @@ class Work(MemoryHandle):
             InvalidInputError: The memory belongs to one user, or an argument is not one of its choices.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.operations.users import list_users
+
         return self._services.run(
             list_users(self._services.served_user_id, prefix=prefix, contains=contains, limit=limit, after=after)
         )
@@ -159,6 +174,8 @@ class Work(MemoryHandle):
         self, *, prefix: str | None = None, contains: str | None = None, limit: int = 25, after: str | None = None
     ) -> UserPage:
         """The async twin of `users`."""
+        from langchain_supabase_memory.operations.users import list_users
+
         return await self._services.arun(
             list_users(self._services.served_user_id, prefix=prefix, contains=contains, limit=limit, after=after)
         )
@@ -182,6 +199,8 @@ class Work(MemoryHandle):
             ConfigurationError: There is no model.
             SupabaseMemoryError: The database refused or could not be reached.
         """
+        from langchain_supabase_memory.memory.summaries import summarize_due
+
         return self._services.run(
             summarize_due(self._services, self._services.served_user_id, policy=policy, model=model)
         )
@@ -190,6 +209,8 @@ class Work(MemoryHandle):
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarize_due`."""
+        from langchain_supabase_memory.memory.summaries import summarize_due
+
         return await self._services.arun(
             summarize_due(self._services, self._services.served_user_id, policy=policy, model=model)
         )
@@ -206,6 +227,8 @@ class Work(MemoryHandle):
         Returns:
             The result for each conversation that was due.
         """
+        from langchain_supabase_memory.operations.due import index_due
+
         return self._services.run(
             index_due(
                 self._services.served_user_id,
@@ -218,6 +241,8 @@ class Work(MemoryHandle):
 
     async def aindex_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
+        from langchain_supabase_memory.operations.due import index_due
+
         return await self._services.arun(
             index_due(
                 self._services.served_user_id,
