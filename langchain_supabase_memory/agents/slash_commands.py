@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_supabase_memory.language.messages import content
 from langchain_supabase_memory.operations.boards.board import Board, read_board
 from langchain_supabase_memory.operations.boards.kinds import OPEN_FIRST
-from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.summaries import summarize
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def summarize_now(
     Raises:
         SupabaseMemoryError: The database refused the request or could not be reached.
     """
+    from langchain_supabase_memory.operations.boards.revise import revise_board
+
     failed: str | None = None
     opted_out = False
     if model is not None:

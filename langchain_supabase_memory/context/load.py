@@ -28,7 +28,6 @@ from langchain_supabase_memory.operations.boards import perspective as perspecti
 from langchain_supabase_memory.operations.branch import ALONE, Lineage
 from langchain_supabase_memory.operations.conversations import forget_expired, read_rows
 from langchain_supabase_memory.operations.recall import search
-from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.summaries import due_argument, shorten, summarize
 from langchain_supabase_memory.operations.turns import speaker
 from langchain_supabase_memory.operations.unreadable import quarantine
@@ -184,6 +183,8 @@ def load_after_expiry(key: ConversationKey, expired: Retention | None, flow: Flo
 
 def index_before_loading(key: ConversationKey, recalling: RecallRequest) -> Flow[IndexResult]:
     """Index what a pack would otherwise miss, as much as may be done before one answer."""
+    from langchain_supabase_memory.operations.recall.indexing import index_messages
+
     chunking = recalling.chunking
     flow = index_messages(
         key,

@@ -21,7 +21,6 @@ from langchain_supabase_memory.humanize import pluralize
 from langchain_supabase_memory.language.messages import chaining, content
 from langchain_supabase_memory.language.messages.blocks import PromptEntry
 from langchain_supabase_memory.operations.manifests.beginning import Beginning, Move
-from langchain_supabase_memory.operations.manifests.manifest import manifest
 from langchain_supabase_memory.settings import ContextBudget
 from langchain_supabase_memory.values import ConversationKey, RecallScope
 
@@ -251,6 +250,8 @@ class ContextPack:
     @property
     def manifest(self) -> Manifest:
         """What stands in it and why, in numbers: `Conversation.append(messages, pack=pack)` keeps it with an answer."""
+        from langchain_supabase_memory.operations.manifests.manifest import manifest
+
         return manifest(encode_manifest(self, "api"))
 
     def _repr_html_(self) -> str:

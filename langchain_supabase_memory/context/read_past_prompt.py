@@ -14,7 +14,7 @@ from langchain_supabase_memory.operations.boards.board import board_of
 from langchain_supabase_memory.operations.conversations import read_rows
 from langchain_supabase_memory.operations.manifests.listing import manifests
 from langchain_supabase_memory.operations.manifests.manifest import Manifest
-from langchain_supabase_memory.operations.recall.indexing import chunk
+from langchain_supabase_memory.operations.recall.chunk_rows import chunk
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.operations.summaries import read_segment
 from langchain_supabase_memory.operations.turns import turn_of

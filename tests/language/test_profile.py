@@ -13,13 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from langchain_supabase_memory.language.extractive.profile import (
-    MAX_FINDINGS,
-    ProfileFinding,
-    find_profile,
-    normalize_subject,
-)
+from langchain_supabase_memory.language.extractive.profile.find import MAX_FINDINGS, find_profile
+from langchain_supabase_memory.language.extractive.profile.finding import ProfileFinding
 from langchain_supabase_memory.language.extractive.profile.lexicon import FRAMES, MARKS, TOPICS, VALUES, WORDS
+from langchain_supabase_memory.language.extractive.profile.subjects import normalize_subject
 from langchain_supabase_memory.language.lexicon import languages
 from tests.each_case import each_case
 

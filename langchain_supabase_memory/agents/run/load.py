@@ -24,7 +24,6 @@ from langchain_supabase_memory.memory.context_defaults import recall_options
 from langchain_supabase_memory.memory.outbox_delivery import pending
 from langchain_supabase_memory.operations import summaries, turns
 from langchain_supabase_memory.operations.branch import StateRecord
-from langchain_supabase_memory.operations.recall.indexing import index_messages
 from langchain_supabase_memory.operations.recall.query import Filters
 from langchain_supabase_memory.operations.recall.ranges import zone
 from langchain_supabase_memory.settings import Inherited
@@ -291,6 +290,8 @@ class Loader:
 
         def work() -> None:
             if indexes:
+                from langchain_supabase_memory.operations.recall.indexing import index_messages
+
                 index = index_messages(
                     key,
                     chunking,

@@ -11,8 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.language import query_hints
-from langchain_supabase_memory.language.extractive.board import board
-from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.phrases import phrases
 from langchain_supabase_memory.language.extractive.profile.lexicon import profile_phrases
 from langchain_supabase_memory.language.messages.encoded_data import words_only
@@ -44,6 +42,10 @@ class ExtractiveSummarizer:
         Returns:
             For `summary` and `condense` a text of at most `material.characters`, for `board` a JSON document.
         """
+        # A memory has this summarizer by default, and only what runs behind an answer lets it write.
+        from langchain_supabase_memory.language.extractive.board import board
+        from langchain_supabase_memory.language.extractive.digest import summary
+
         lines = [replace(line, text=words_only(line.text)) for line in material.lines]
         if material.task == "board":
             return board(replace(material, lines=lines))

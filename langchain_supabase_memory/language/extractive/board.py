@@ -15,7 +15,7 @@ from langchain_supabase_memory.language.extractive.dialogue import SPEAKING, is_
 from langchain_supabase_memory.language.extractive.digest import summary
 from langchain_supabase_memory.language.extractive.entities import entities
 from langchain_supabase_memory.language.extractive.facts import facts, rank
-from langchain_supabase_memory.language.extractive.profile import find_profile
+from langchain_supabase_memory.language.extractive.profile.find import find_profile
 from langchain_supabase_memory.language.extractive.quotes import label
 from langchain_supabase_memory.language.extractive.tasks import (
     about_tasks,

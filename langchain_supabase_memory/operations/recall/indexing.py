@@ -6,7 +6,6 @@ No connection or lock is held while the embedder works; the commit checks that i
 from __future__ import annotations
 
 import uuid
-from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -23,9 +22,9 @@ from langchain_supabase_memory.language.chunks.units import StoredText, Unit, te
 from langchain_supabase_memory.language.messages import codec, content
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
 from langchain_supabase_memory.operations.pages import PAGE, keys
-from langchain_supabase_memory.operations.rows import time_of
+from langchain_supabase_memory.operations.recall.chunk_rows import chunk
 from langchain_supabase_memory.operations.unreadable import quarantine
-from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult, Signal
+from langchain_supabase_memory.values import Chunk, ConversationKey, IndexResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -295,22 +294,6 @@ def _stored(
         "memory_reembed", {**conversation_ids(key), "p_model": model, "p_embeddings": rows, "p_drop": drop, **place}
     )
     return answer["embedded"], answer["complete"]
-
-
-def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
-    """Return a chunk of the SQL functions as a value."""
-    values = {name: value for name, value in row.items() if name in _AS_THEY_ARE}
-    values["episode"] = row["stretch"]
-    values["said_at"] = datetime.fromisoformat(row["said_at"])
-    values["expires_at"] = time_of(row["expires_at"])
-    if row.get("signals"):
-        values["signals"] = Signal(row["signals"])
-    if row.get("tone") is not None:
-        values["tone"] = row["tone"] / 100
-    return Chunk(**values, **extra)
-
-
-_AS_THEY_ARE: Final = frozenset(each.name for each in fields(Chunk)) - {"said_at", "expires_at", "signals", "tone"}
 
 
 def _page(

@@ -12,7 +12,7 @@ from langchain_supabase_memory.errors import EmbeddingError, ExpansionError, Rer
 from langchain_supabase_memory.language import query_hints
 from langchain_supabase_memory.operations.arguments import scope_ids
 from langchain_supabase_memory.operations.recall import ranking
-from langchain_supabase_memory.operations.recall.indexing import chunk
+from langchain_supabase_memory.operations.recall.chunk_rows import chunk
 from langchain_supabase_memory.operations.recall.query import check_questions
 from langchain_supabase_memory.values import NewerFact, Recall, Repeats, Scope
 

@@ -13,7 +13,6 @@ from langchain_supabase_memory.effects import Flow, Material, call
 from langchain_supabase_memory.errors import SupabaseMemoryError
 from langchain_supabase_memory.language import prompts
 from langchain_supabase_memory.language.messages import content
-from langchain_supabase_memory.language.quality import is_scored
 from langchain_supabase_memory.language.tokens import count_tokens
 from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids, retention_argument
 from langchain_supabase_memory.operations.model_calls import ModelAnswerError, ask_with_retries, shorten
@@ -68,6 +67,8 @@ def summarize(
     Raises:
         SupabaseMemoryError: The database refused or could not be reached.
     """
+    from langchain_supabase_memory.language.quality import is_scored  # it reads texts, which no answer waits for
+
     made: list[int] = []
     calls = [0]
     tokens: list[int] = []
