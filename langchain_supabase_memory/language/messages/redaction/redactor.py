@@ -11,7 +11,6 @@ from langchain_supabase_memory.errors import ConfigurationError
 from langchain_supabase_memory.language.messages.redaction.base64_text import runs
 from langchain_supabase_memory.language.messages.redaction.normalized_views import views
 from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule, checked_name
-from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
 from langchain_supabase_memory.language.messages.redaction.size_limit import CharacterLimit
 
 if TYPE_CHECKING:
@@ -68,7 +67,11 @@ class Redactor:
         ```
     """
 
-    def __init__(self, rules: Iterable[RedactionRule] = SECRETS, replace: Replace = redaction_mark) -> None:
+    def __init__(self, rules: Iterable[RedactionRule] | None = None, replace: Replace = redaction_mark) -> None:
+        if rules is None:  # dozens of expressions, which only who redacts compiles
+            from langchain_supabase_memory.language.messages.redaction.secrets import SECRETS
+
+            rules = SECRETS
         if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
             raise ConfigurationError("rules must be a list of redaction rules.", hint="Pass SECRETS, for example.")
         if not callable(replace):
