@@ -48,7 +48,7 @@ from langchain_supabase_memory.agents.run.fail_open import FailOpen, GuardedTask
 from langchain_supabase_memory.cli.application import commands
 from langchain_supabase_memory.effects import Call, Flow, ModelStep, call, embed
 from langchain_supabase_memory.errors import ConfigurationError, UnavailableError
-from langchain_supabase_memory.memory import instrumentation, messages, outbox_delivery
+from langchain_supabase_memory.memory import flow_observer, instrumentation, messages, outbox_delivery
 from langchain_supabase_memory.memory.outbox_delivery import flush_and_append
 from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.operations.work import Outcome
@@ -340,7 +340,7 @@ def test_a_search_takes_the_time_of_its_embedding_and_a_vector_search_only_the_d
         yield from call("memory_recall", {}, "recall")  # for which nothing is embedded again
 
     clock = Clock()
-    monkeypatch.setattr(instrumentation, "time", clock)
+    monkeypatch.setattr(flow_observer, "time", clock)
     effects.run(searched(), SlowAnswers(clock, metrics))
     read = numbers(metrics)
     assert read["working_memory_search_latency_ms_sum"] == (5 + 2 + 2) * 1_000
@@ -502,7 +502,7 @@ def test_the_tracer_is_that_of_the_provider_that_was_set() -> None:
 
 
 def test_without_a_provider_nothing_is_recorded_and_nothing_observed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instrumentation, "FlowObserver", None)  # it would be called
+    monkeypatch.setattr(flow_observer, "FlowObserver", None)  # it would be called
     assert effects.run(call("memory_schema", {}), Answers(lambda _: "done")) == "done"
 
 
