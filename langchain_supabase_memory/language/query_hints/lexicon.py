@@ -259,10 +259,13 @@ class HintLexicon:
 def lexicon() -> HintLexicon:
     """The lexicon of all languages, read when it is first needed."""
     files = [load("cues", language, TABLES) for language in languages("cues")]
-    known = {
-        words: replace(entry, says_time=_says_time(entry), asks=not _ASKS.isdisjoint(entry.kinds))
-        for words, entry in merge_entries(entry for file in files for entry in _entries(file)).items()
+    merged = merge_entries(entry for file in files for entry in _entries(file))
+    # Most words share an entry with others, so that each is completed once.
+    complete = {
+        entry: replace(entry, says_time=_says_time(entry), asks=not _ASKS.isdisjoint(entry.kinds))
+        for entry in {*merged.values()}
     }
+    known = {words: complete[entry] for words, entry in merged.items()}
     single = single_word(known).items()
     saying = [(words, entry) for words, entry in known.items() if entry.says_time]
     times = frozenset(words[0] for words, entry in saying if len(words) == 1 and _is_sure(entry))
@@ -337,9 +340,10 @@ def _entries(file: File) -> Iterator[tuple[tuple[str, ...], HintEntry]]:
         yield comparison_form(text), entry
     for number, text in table_words(file["numbers"]):
         yield comparison_form(text), HintEntry(number=int(number))
-    for kind, text in table_words(words):
+    for kind, texts in words.items():
         opening = auxiliaries if kind in ("opens_time", "opens_number", "question") else frozenset()
-        yield comparison_form(text), HintEntry(frozenset({kind}), auxiliaries=opening)
+        entry = HintEntry(frozenset({kind}), auxiliaries=opening)
+        yield from ((comparison_form(text), entry) for text in texts)
 
 
 def _heads(first_words: dict[str, list[str]], *kinds: str) -> frozenset[str]:
