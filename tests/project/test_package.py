@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -67,6 +68,45 @@ def test_importing_the_memory_loads_little_beside_langchains_messages() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     homes = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names
     assert homes == {PACKAGE.name, "orjson"}, "no more of langchain_core: its tracers take longest"
+
+
+BEHIND_AN_ANSWER = (
+    "language.extractive.board",
+    "language.extractive.digest",
+    "language.quality",
+    "language.signals",
+    "operations.boards.revise",
+    "operations.recall.indexing",
+)
+"""What summarizes, revises boards and indexes."""
+
+ON_REQUEST = (
+    "context.explain",
+    "language.messages.redaction.secrets",
+    "memory.doctor",
+    "memory.flow_observer",
+    "operations.advice",
+    "operations.manifests.manifest",
+    "operations.profile",
+    "operations.spaces",
+    "operations.topics",
+    "operations.usage",
+)
+"""What belongs to verbs and settings that not everybody uses."""
+
+
+@pytest.mark.parametrize("name", ["SupabaseMemory", "SupabaseMemoryMiddleware"])
+def test_importing_a_name_leaves_what_an_answer_does_not_wait_for_and_what_few_ask_for(name: str) -> None:
+    program = f"import sys\nfrom langchain_supabase_memory import {name}\nprint(' '.join(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {each.removeprefix(f"{PACKAGE.name}.") for each in ran.stdout.split()}
+    assert "memory.services" in loaded
+    assert not loaded & {*BEHIND_AN_ANSWER, *ON_REQUEST}
+
+
+def test_each_module_that_is_imported_late_exists() -> None:
+    for name in (*BEHIND_AN_ANSWER, *ON_REQUEST):
+        import_module(f"{PACKAGE.name}.{name}")
 
 
 def test_each_verb_has_its_async_twin_with_the_same_arguments() -> None:
