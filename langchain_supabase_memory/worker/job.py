@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_supabase_memory.adapters.summarizer import asking
 from langchain_supabase_memory.adapters.telemetry.alerts import is_poor
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
-from langchain_supabase_memory.long_term.promotion import aforget_source, apromote
 from langchain_supabase_memory.operations import summaries, topics
 from langchain_supabase_memory.operations.boards.revise import revise_board
 from langchain_supabase_memory.operations.recall import indexing
@@ -207,6 +206,9 @@ async def _embed_summaries(memory: SupabaseMemory, key: ConversationKey, done: J
 async def _promote(
     memory: SupabaseMemory, key: ConversationKey, done: JobResult, long_term: Callable[[str], LongTerm]
 ) -> None:
+    # Its package brings vector stores, and NumPy.
+    from langchain_supabase_memory.long_term.promotion import aforget_source, apromote
+
     assert key.user_id is not None
     try:
         found = long_term(key.user_id)

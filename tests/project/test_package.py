@@ -104,6 +104,13 @@ def test_importing_a_name_leaves_what_an_answer_does_not_wait_for_and_what_few_a
     assert not loaded & {*BEHIND_AN_ANSWER, *ON_REQUEST}
 
 
+def test_importing_the_worker_loads_no_agents_and_no_vector_stores() -> None:
+    program = "import sys\nfrom langchain_supabase_memory import Worker\nprint(' '.join(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert f"{PACKAGE.name}.worker.job" in ran.stdout.split()
+    assert not {"langchain", "langgraph", "langchain_core.vectorstores", "numpy"} & {*ran.stdout.split()}
+
+
 def test_each_module_that_is_imported_late_exists() -> None:
     for name in (*BEHIND_AN_ANSWER, *ON_REQUEST):
         import_module(f"{PACKAGE.name}.{name}")
