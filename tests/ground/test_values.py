@@ -12,8 +12,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langgraph.store.memory import InMemoryStore
@@ -115,6 +113,9 @@ def sample(of: Any, depth: int = 0) -> Any:
 
 @each_case("value", VALUES, ids=lambda each: each.__name__)
 def test_each_value_is_a_response_model_of_fastapi(value: type[Any]) -> None:
+    from fastapi import FastAPI  # a second of the processor
+    from fastapi.testclient import TestClient
+
     application = FastAPI()
     made = sample(value)
 

@@ -18,13 +18,13 @@ from tests.mcp.conftest import FENCE, READING
 from tests.mcp.test_http import serving
 from tests.services.project import Project
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # langchain.mcp is a beta and says so
-    from langchain.mcp import MCPAdapter
-
 
 async def used(target: Any) -> str:
     """What an agent's model is told when it searches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # langchain.mcp is a beta and says so
+        from langchain.mcp import MCPAdapter  # a second of the processor
+
     async with MCPAdapter(target) as adapter:
         tools = await adapter.list_tools()
         assert {each.name for each in tools} == set(READING)

@@ -18,7 +18,6 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_postgres import PostgresChatMessageHistory
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -143,6 +142,7 @@ def test_a_source_refuses_the_options_of_others(run: Run, tmp_path: Path, source
 
 def test_tables_of_other_libraries(memory: SupabaseMemory, run: Run, cluster: Cluster, tmp_path: Path) -> None:
     from langchain_community.chat_message_histories import SQLChatMessageHistory  # a second of the processor
+    from langchain_postgres import PostgresChatMessageHistory  # a second of the processor
 
     address, session = cluster.conn_string(cluster.migrated_database()), str(uuid.uuid4())
     with psycopg.connect(address) as connection:

@@ -13,12 +13,7 @@ from typing import Any, Final, TypedDict
 
 import psycopg
 import pytest
-from agents import SQLiteSession
-from agents.extensions.memory import SQLAlchemySession
-from agents.models.fake_id import FAKE_RESPONSES_ID
-from langchain_community.chat_message_histories import SQLChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_postgres import PostgresChatMessageHistory
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -53,6 +48,8 @@ def same(found: list[BaseMessage], said: list[BaseMessage]) -> None:
 
 
 def test_langchain_postgres(memory: SupabaseMemory, own_address: str) -> None:
+    from langchain_postgres import PostgresChatMessageHistory  # a second of the processor
+
     sessions = sorted(str(uuid.uuid4()) for _ in range(2))
     with psycopg.connect(own_address) as connection:
         PostgresChatMessageHistory.create_tables(connection, "chat_history")
@@ -76,6 +73,8 @@ def test_langchain_postgres(memory: SupabaseMemory, own_address: str) -> None:
 
 
 def test_langchain_community(memory: SupabaseMemory, own_address: str, tmp_path: Path) -> None:
+    from langchain_community.chat_message_histories import SQLChatMessageHistory  # a second of the processor
+
     for number, address in enumerate(
         (f"sqlite:///{tmp_path / 'chat.db'}", own_address.replace("postgresql:", "postgresql+psycopg:"))
     ):
@@ -106,6 +105,8 @@ ITEMS: Final[list[Any]] = [
 
 
 def test_openai_agents(memory: SupabaseMemory, tmp_path: Path) -> None:
+    from agents import SQLiteSession  # a second of the processor
+    from agents.extensions.memory import SQLAlchemySession
     from sqlalchemy.ext.asyncio import create_async_engine
 
     async def fill() -> None:
@@ -140,6 +141,9 @@ def test_openai_agents(memory: SupabaseMemory, tmp_path: Path) -> None:
 
 
 def test_answers_of_models_that_give_no_ids_are_kept(memory: SupabaseMemory, tmp_path: Path) -> None:
+    from agents import SQLiteSession  # a second of the processor
+    from agents.models.fake_id import FAKE_RESPONSES_ID
+
     def answer(text: str, name: str) -> dict[str, Any]:
         content = [{"type": "output_text", "text": text, "annotations": []}]
         return {"type": "message", "role": "assistant", "id": name, "status": "completed", "content": content}

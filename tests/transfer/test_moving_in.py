@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_postgres import PostgresChatMessageHistory
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.postgres import PostgresStore
@@ -49,6 +48,8 @@ def test_memories_of_langmem_are_found_by_langmem_in_the_new_store(memory: Supab
 
 
 def test_a_history_goes_on_where_it_was(memory: SupabaseMemory, old_address: str) -> None:
+    from langchain_postgres import PostgresChatMessageHistory  # a second of the processor
+
     session = str(uuid.uuid4())
     with psycopg.connect(old_address) as connection:
         PostgresChatMessageHistory.create_tables(connection, "chat_history")
