@@ -104,11 +104,13 @@ def test_importing_a_name_leaves_what_an_answer_does_not_wait_for_and_what_few_a
     assert not loaded & {*BEHIND_AN_ANSWER, *ON_REQUEST}
 
 
-def test_importing_the_worker_loads_no_agents_and_no_vector_stores() -> None:
-    program = "import sys\nfrom langchain_supabase_memory import Worker\nprint(' '.join(sys.modules))"
+@pytest.mark.parametrize("module", ["worker.worker", "mcp.server"])
+def test_what_runs_without_agents_loads_no_graphs_and_no_vector_stores(module: str) -> None:
+    program = f"import sys\nimport {PACKAGE.name}.{module}\nprint(' '.join(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert f"{PACKAGE.name}.worker.job" in ran.stdout.split()
-    assert not {"langchain", "langgraph", "langchain_core.vectorstores", "numpy"} & {*ran.stdout.split()}
+    assert f"{PACKAGE.name}.memory.memory" in ran.stdout.split()
+    heavy = {"langchain", "langgraph.graph", "langgraph.prebuilt", "langchain_core.vectorstores", "numpy"}
+    assert not heavy & {*ran.stdout.split()}
 
 
 def test_each_module_that_is_imported_late_exists() -> None:

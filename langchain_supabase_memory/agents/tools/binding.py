@@ -12,19 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, TypeVar
 
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import ToolException
 from langgraph.errors import GraphBubbleUp
-from langgraph.prebuilt import ToolRuntime
 
-from langchain_supabase_memory import effects
 from langchain_supabase_memory.adapters.telemetry.logs import conversation_fields, error_fields
 from langchain_supabase_memory.agents.run import fail_open
-from langchain_supabase_memory.agents.run.identity import RunIdentity, current_run, of_run
+from langchain_supabase_memory.agents.run.identity import RunIdentity, of_run
 from langchain_supabase_memory.agents.tools import output_limit
 from langchain_supabase_memory.checks import refuse_unknown
 from langchain_supabase_memory.errors import ConfigurationError, InvalidInputError, SupabaseMemoryError
-from langchain_supabase_memory.language.messages.content import is_conversation
 from langchain_supabase_memory.memory.require_memory import require_memory
 from langchain_supabase_memory.operations.recall import indexing
 from langchain_supabase_memory.operations.recall.ranges import zone
@@ -35,10 +31,11 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from langchain_core.runnables import RunnableConfig
+    from langchain_core.tools import BaseTool
     from pydantic import BaseModel
 
     from langchain_supabase_memory.agents.run.fail_open import OnError
-    from langchain_supabase_memory.effects import Effects, Flow
+    from langchain_supabase_memory.effects import Flow
     from langchain_supabase_memory.memory.memory import SupabaseMemory
     from langchain_supabase_memory.operations.boards.board import BoardItem
     from langchain_supabase_memory.values import Chunk, ConversationKey, RecallScope, Scope
@@ -205,34 +202,10 @@ def tool(
         binding: The tool's settings, with the conversation's owner.
         answer: Creates the flow from the call and the arguments.
     """
-    first = next(iter(schema.model_fields))
+    # LangGraph takes a second to import, and who only runs the flows, as the MCP server does, needs none of it.
+    from langchain_supabase_memory.agents.tools.structured_tool import structured_tool
 
-    def run_call(runtime: object, names: tuple[str, ...], arguments: dict[str, Any]) -> Effects[Answer]:
-        with run_reporting(name, binding):
-            if names:  # a plain string is the first argument
-                arguments = schema.model_validate({first: names[0]}).model_dump()
-            is_first = _is_first(name, runtime)
-            request = ToolCall(binding, *current_run(), _current_config(runtime), is_first=is_first)
-            flow = answer(request, **arguments)
-            return (yield from effects.in_one_step(flow, binding.memory._services))
-
-    # The default makes `runtime` optional for direct calls; the annotation hides it from the model.
-    def run(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        return effects.run(run_call(runtime, words, arguments))
-
-    async def arun(*words: str, runtime: ToolRuntime[Any, Any] = None, **arguments: Any) -> Answer:  # type: ignore[assignment]
-        return await effects.arun(run_call(runtime, words, arguments))
-
-    return StructuredTool(
-        name=name,
-        description=description,
-        args_schema=schema,
-        func=run,
-        coroutine=arun,
-        response_format="content_and_artifact",
-        handle_tool_error=lambda error: output_limit.note(str(error)),
-        handle_validation_error=_refusal,
-    )
+    return structured_tool(name, description, schema, binding, answer)
 
 
 @contextmanager
@@ -257,40 +230,6 @@ def run_reporting(name: str, binding: Binding) -> Iterator[None]:
         fields = {"memory_tool": name, **error_fields(error)}
         _logger.error("The tool %s failed (%s). Please report this.", name, type(error).__name__, extra=fields)
         raise ToolException(f"The memory failed ({type(error).__name__}).") from None
-
-
-def _refusal(error: Any) -> str:
-    """Describe what is wrong with the arguments, without their values."""
-    wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return output_limit.note(f"The arguments are wrong. {'; '.join(wrong)}"[:1_000])
-
-
-def _current_config(runtime: object) -> frozenset[str]:
-    """Return the ids of the current turn's messages: the newest human message and all after it."""
-    state = runtime.state if isinstance(runtime, ToolRuntime) else None
-    listed = state if isinstance(state, list) else _messages(state)
-    ids: list[str] = []
-    for message in reversed(listed):
-        ids += [message.id] if getattr(message, "id", None) else []
-        if isinstance(message, HumanMessage) and is_conversation(message):
-            return frozenset(ids)
-    return frozenset()
-
-
-def _is_first(name: str, runtime: object) -> bool:
-    """Return whether no other call of the tool precedes this one in the model's newest message."""
-    if not isinstance(runtime, ToolRuntime):
-        return True
-    state = runtime.state
-    listed = state if isinstance(state, list) else _messages(state)
-    newest = next((each for each in reversed(listed) if isinstance(each, AIMessage)), None)
-    ids = [] if newest is None else [each["id"] for each in newest.tool_calls if each["name"] == name]
-    return runtime.tool_call_id not in ids[1:]
-
-
-def _messages(state: object) -> list[Any]:
-    messages = state.get("messages") if isinstance(state, dict) else getattr(state, "messages", None)
-    return messages if isinstance(messages, list) else []
 
 
 def _with_deadline(flow: Flow[T], seconds: float) -> Flow[T | None]:
