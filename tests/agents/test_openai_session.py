@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,50 +13,22 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.agents.openai_session import SupabaseSession
 from langchain_supabase_memory.redaction import PERSONAL_DATA
 
-sdk: Any = pytest.importorskip("agents")
-responses: Any = pytest.importorskip("openai.types.responses")
+
+@pytest.fixture(scope="module")
+def scripted() -> Any:
+    """The SDK, with a model that answers from a script. It takes a second of the processor, so only users import it."""
+    pytest.importorskip("agents")
+    return import_module("tests.agents.scripted_sdk")
 
 
-class ScriptedModel(sdk.Model):  # type: ignore[misc]
-    """Answers in turn, and keeps what it was sent."""
-
-    def __init__(self, *outputs: Any) -> None:
-        self.outputs = list(outputs)
-        self.sent: list[Any] = []
-
-    async def get_response(self, *_: Any, **given: Any) -> Any:
-        self.sent.append(given["input"])
-        return sdk.ModelResponse(output=[self.outputs.pop(0)], usage=sdk.Usage(), response_id=None)
-
-    async def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError
-        yield
-
-
-def answer(text: str) -> Any:
-    words = responses.ResponseOutputText(text=text, type="output_text", annotations=[], logprobs=[])
-    return responses.ResponseOutputMessage(
-        id="msg_1", content=[words], role="assistant", status="completed", type="message"
-    )
-
-
-def call() -> Any:
-    return responses.ResponseFunctionToolCall(
-        call_id="c1", name="code", arguments='{"name": "E-47"}', type="function_call"
-    )
-
-
-@sdk.function_tool  # type: ignore[untyped-decorator]
-def code(name: str) -> str:
-    """What a code means."""
-    return f"{name}: the thermocouple"
-
-
-async def test_it_is_a_session_of_the_sdk_and_runs_read_what_was_said(memory: SupabaseMemory) -> None:
+async def test_it_is_a_session_of_the_sdk_and_runs_read_what_was_said(memory: SupabaseMemory, scripted: Any) -> None:
+    sdk = scripted.sdk
     session = SupabaseSession("t", memory)
     assert isinstance(session, sdk.Session)
-    model = ScriptedModel(call(), answer("That is the thermocouple."), answer("It comes on Friday."))
-    agent = sdk.Agent(name="kiln", model=model, tools=[code])
+    model = scripted.ScriptedModel(
+        scripted.call(), scripted.answer("That is the thermocouple."), scripted.answer("It comes on Friday.")
+    )
+    agent = sdk.Agent(name="kiln", model=model, tools=[scripted.code])
     config = sdk.RunConfig(tracing_disabled=True)
     first = await sdk.Runner.run(agent, "My kiln shows E-47", session=session, run_config=config)
     assert first.final_output == "That is the thermocouple."
@@ -75,7 +47,7 @@ async def test_it_is_a_session_of_the_sdk_and_runs_read_what_was_said(memory: Su
     assert (await conversation.arecall("thermocouple")).chunks
 
 
-async def test_items_come_back_as_they_were_and_in_order(memory: SupabaseMemory) -> None:
+async def test_items_come_back_as_they_were_and_in_order(memory: SupabaseMemory, scripted: Any) -> None:
     session = SupabaseSession("t", memory)
     items: list[Any] = [
         {"role": "user", "content": [{"type": "input_text", "text": "one"}, {"type": "input_image", "image_url": "u"}]},
@@ -92,15 +64,15 @@ async def test_items_come_back_as_they_were_and_in_order(memory: SupabaseMemory)
     assert await session.get_items() == items
     assert await session.get_items(limit=2) == items[-2:]
     assert await session.get_items(limit=0) == []
-    settings = sdk.memory.SessionSettings(limit=3)
+    settings = scripted.sdk.memory.SessionSettings(limit=3)
     assert await SupabaseSession("t", memory, session_settings=settings).get_items() == items[-3:]
     assert await SupabaseSession("other", memory).get_items() == []
 
 
-async def test_old_items_need_nothing_that_openai_has_deleted(memory: SupabaseMemory) -> None:
+async def test_old_items_need_nothing_that_openai_has_deleted(memory: SupabaseMemory, scripted: Any) -> None:
     """OpenAI, after 30 days: "Item with id 'rs_1' not found"; what lies in the conversation stays."""
     session = SupabaseSession("t", memory)
-    said = answer("one").model_dump()
+    said = scripted.answer("one").model_dump()
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     click = {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": {"type": "screenshot"}}
     shot = {"type": "computer_call_output", "call_id": "c1", "output": {"type": "computer_screenshot"}}
