@@ -297,8 +297,8 @@ begin
     memory_private.published_columns(text), memory_private.check_publication(),
     memory_private.has_remaining_steps(jsonb), memory_private.first_retry_at(jsonb),
     memory_private.bounded_count(numeric), memory_private.pack_usage(json), memory_private.pack_reads(json),
-    memory_private.add_usage(memory.conversations, memory.usage_cursors, bigint, bigint, bigint, bigint),
-    memory_private.add_chunk_usage(memory.conversations, bigint, bigint),
+    memory_private.usage_steps(text, uuid[], integer), memory_private.add_usage(text, jsonb),
+    memory_private.add_chunk_usage(text, jsonb), memory_private.add_reads(text, jsonb),
     memory_private.insight_noise(text, text, bigint, float8),
     memory_private.work_account(text), memory_private.delay_account(text, timestamptz),
     memory_private.backing_off_steps(jsonb), memory_private.claim_next(text, timestamptz, text, float8) to service_role;

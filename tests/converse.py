@@ -560,11 +560,11 @@ def _count(call: Caller) -> None:
     if call.user_id.startswith("space:"):
         return  # nothing is counted of it
     assert call("worker_usage", limit=1)["after"]
-    for key in call("worker_usage", user_id=call.user_id)["conversations"]:
-        while call("worker_count_usage", thread_id=key["thread_id"], agent_id=key["agent_id"], limit=2)["more"]:
-            pass
+    ids = [each["id"] for each in call("worker_usage", user_id=call.user_id)["conversations"]]
+    while call("worker_count_usage", conversations=ids, limit=2)["more"]:
+        pass
     assert call("worker_usage", user_id=call.user_id)["conversations"] == []
-    assert call("worker_count_usage", thread_id="nowhere") == {"counted": 0, "more": False}
+    assert call("worker_count_usage", conversations=[]) == {"counted": 0, "more": False}
     assert call("usage")[-1]["turns"] > 0
     assert call("recent_packs")
     assert call("unread", days=0)["chunks"] > 0
@@ -577,8 +577,8 @@ def _count(call: Caller) -> None:
     call("consent", purpose="analytics", allowed=False, by="maya")
     assert call("usage") == []
     call("consent", purpose="analytics", allowed=True, by="maya")
-    for key in call("worker_usage", user_id=call.user_id)["conversations"]:
-        call("worker_count_usage", thread_id=key["thread_id"], agent_id=key["agent_id"])
+    ids = [each["id"] for each in call("worker_usage", user_id=call.user_id)["conversations"]]
+    call("worker_count_usage", conversations=ids)
 
 
 def _move_to_long_term(call: Caller) -> None:

@@ -89,15 +89,21 @@ def isolate_failure(key: ConversationKey | str, flow: Flow[T], fallback: Callabl
     """
     try:
         return (yield from flow)
-    except (AccessError, SchemaError, ConfigurationError):
-        raise
     except Exception as error:
-        # An error without a code that does not mean "unreachable" is an unreadable answer, which only concerns this
-        # owner.
-        if isinstance(error, UnavailableError) and (error.is_away or error.code is not None):
+        if concerns_everybody(error):
             raise
         what, fields = (
             ("An owner", {"memory_user_id": key}) if isinstance(key, str) else ("A conversation", log_fields(key))
         )
         _logger.warning("%s was skipped", what, extra={**fields, "memory_error": type(error).__name__})
         return fallback(type(error).__name__)
+
+
+def concerns_everybody(error: Exception) -> bool:
+    """Return whether an error concerns every conversation: the database is unreachable, refuses, or is misconfigured.
+
+    An error without a code that does not mean "unreachable" is an unreadable answer, which concerns one owner.
+    """
+    if isinstance(error, UnavailableError):
+        return error.is_away or error.code is not None
+    return isinstance(error, (AccessError, SchemaError, ConfigurationError))

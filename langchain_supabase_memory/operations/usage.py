@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory.effects import Flow, call
 from langchain_supabase_memory.errors import InvalidInputError
-from langchain_supabase_memory.operations.arguments import check_limit, conversation_ids
-from langchain_supabase_memory.operations.pages import isolate_failure, key_of
+from langchain_supabase_memory.operations.arguments import check_limit
+from langchain_supabase_memory.operations.pages import concerns_everybody, isolate_failure, key_of
 from langchain_supabase_memory.values import Signal
 
 if TYPE_CHECKING:
-    from langchain_supabase_memory.values import ConversationKey
+    from collections.abc import Sequence
 
 COUNTED: Final = "usage_counted"
 """The chore that is noted when everything is counted, so that the next time only what changed since is looked at."""
 
 _PAGE: Final = 200
 _STEP: Final = 5000
-"""How many messages of one conversation are counted in one transaction."""
+"""How many messages, chunks and segments of one owner are counted in one transaction."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,8 @@ def update(user_id: str | None) -> Flow[int]:
     while True:
         place = {"p_after_hour": after.get("hour"), "p_after_user": after.get("user"), "p_after": after.get("id")}
         page = yield from call("memory_worker_usage", {"p_limit": _PAGE, "p_user_id": user_id, **place})
-        for key in filter(None, map(key_of, page["conversations"])):
-            counted += yield from isolate_failure(key, _count(key), lambda _: 0)
+        for owner, rows in groupby(page["conversations"], key=itemgetter("user_id")):
+            counted += yield from _count_rows(owner, list(rows))
         if page["after"] is None:
             break
         after = page["after"]
@@ -199,10 +201,26 @@ def insights(
     return Insights(answer["k"], float(answer["least"]), int(answer["error"]), tuple(counts))
 
 
-def _count(key: ConversationKey) -> Flow[int]:
+def _count_rows(owner: str, rows: Sequence[Mapping[str, Any]]) -> Flow[int]:
+    """Count conversations of one owner together, or each by itself where one of them cannot be counted."""
+    try:
+        return (yield from _count(owner, [row["id"] for row in rows]))
+    except Exception as error:
+        if concerns_everybody(error):
+            raise
+    counted = 0
+    for row in rows:
+        key = key_of(row)
+        if key is not None:
+            counted += yield from isolate_failure(key, _count(owner, [row["id"]]), lambda _: 0)
+    return counted
+
+
+def _count(owner: str, ids: Sequence[str]) -> Flow[int]:
     counted = 0
     while True:
-        answer = yield from call("memory_worker_count_usage", {**conversation_ids(key), "p_limit": _STEP})
+        asked = {"p_conversations": ids, "p_user_id": owner, "p_limit": _STEP}
+        answer = yield from call("memory_worker_count_usage", asked)
         counted += int(answer["counted"])
         if not answer["more"]:
             return counted

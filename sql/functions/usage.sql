@@ -76,23 +76,99 @@ begin
 end
 $function$;
 
--- Adds what stands behind a cursor to the days of an owner and agent: messages and packs up to one sequence, chunks up to
--- another. The caller holds the cursor's row.
-create or replace function memory_private.add_usage(
-  p_conversation memory.conversations, p_cursor memory.usage_cursors, p_from bigint, p_through bigint,
-  p_index_from bigint, p_index_through bigint
-) returns void
-language plpgsql volatile security invoker set search_path = ''
+-- Returns what one step counts of conversations, in their order: of each from where to where, until there are as many
+-- messages, chunks or segments as the limit; more: something is left for the next one. The caller holds the conversations
+-- and the owner's usage.
+create or replace function memory_private.usage_steps(
+  p_user_id text, p_ids uuid[], p_limit integer, out steps jsonb, out more boolean
+)
+language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user constant text := p_conversation.user_id;
-  v_id   constant uuid := p_conversation.id;
+  v_c      record;
+  v_steps  jsonb[] := '{}';
+  v_left   bigint := p_limit; -- messages
+  v_chunks bigint := p_limit;
+  v_segments bigint := p_limit;
+  v_last   bigint; -- the last message of this step; null: the rest is counted
+  v_chunk  bigint;
+  v_number bigint; -- the last segment of this step
+  v_count  bigint;
 begin
+  more := false;
+  for v_c in
+    select c.id, c.agent_id, c.next_sequence - 1 as last, c.indexed_through, coalesce(u.segments, 0) as segments,
+           u.board_version,
+           -- What a fork took back is counted, and what stands there now is counted as well: both were sent.
+           least(coalesce(u.through_sequence, -1), c.next_sequence - 1) as after,
+           -- Chunks that are made anew of the same messages are not counted again.
+           least(coalesce(u.indexed_through, -1), c.next_sequence - 1) as indexed_after,
+           coalesce((
+             select s.number from memory.conversation_summaries s
+             where s.user_id = p_user_id and s.conversation_id = c.id and s.level = 0
+             order by s.number desc limit 1), 0) as number,
+           (select b.version from memory.conversation_summary_boards b
+            where b.user_id = p_user_id and b.conversation_id between c.id and c.id
+            order by b.conversation_id limit 1) as version
+    from unnest(p_ids) i
+    cross join lateral (
+      select o.id, o.agent_id, o.next_sequence, o.indexed_through from memory.conversations o
+      where o.user_id = p_user_id and o.id between i and i and o.opted_out_at is null
+      order by o.id limit 1) c
+    left join lateral (
+      select o.through_sequence, o.indexed_through, o.segments, o.board_version from memory.usage_cursors o
+      where o.user_id = p_user_id and o.conversation_id between c.id and c.id
+      order by o.conversation_id limit 1) u on true
+  loop
+    if least(v_left, v_chunks, v_segments) <= 0 then
+      more := true;
+      exit;
+    end if;
+    v_last := null; v_chunk := null;
+    if v_c.last - v_c.after > v_left then
+      select max(m.sequence), count(*) into v_last, v_count
+        from (select o.sequence from memory.conversation_messages o
+              where o.user_id = p_user_id and o.conversation_id = v_c.id and o.sequence > v_c.after
+                and o.sequence <= v_c.last
+              order by o.sequence limit v_left) m;
+      v_last := case when v_count = v_left and v_last < v_c.last then v_last end;
+      v_left := v_left - v_count;
+    else
+      v_left := v_left - (v_c.last - v_c.after);
+    end if;
+    if v_c.indexed_through > v_c.indexed_after then
+      select max(k.to_sequence), count(*) into v_chunk, v_count
+        from (select o.to_sequence from memory.working_memory_chunks o
+              where o.user_id = p_user_id and o.conversation_id = v_c.id and o.to_sequence > v_c.indexed_after
+                and o.to_sequence <= v_c.indexed_through
+              order by o.to_sequence limit v_chunks) k;
+      v_chunk := case when v_count = v_chunks and v_chunk < v_c.indexed_through then v_chunk end;
+      v_chunks := v_chunks - v_count;
+    end if;
+    v_number := greatest(v_c.segments, least(v_c.number, v_c.segments + v_segments));
+    v_segments := v_segments - (v_number - v_c.segments);
+    more := more or v_last is not null or v_chunk is not null or v_number < v_c.number;
+    v_steps := v_steps || jsonb_build_object(
+      'id', v_c.id, 'agent_id', v_c.agent_id, 'after', v_c.after, 'through', coalesce(v_last, v_c.last),
+      'indexed_after', v_c.indexed_after,
+      'indexed_through', greatest(v_c.indexed_after, coalesce(v_chunk, v_c.indexed_through)),
+      'segments_after', v_c.segments, 'segments', v_number,
+      'board_after', coalesce(v_c.board_version, 0), 'board', greatest(v_c.board_version, v_c.version, 0));
+  end loop;
+  steps := to_jsonb(v_steps);
+end
+$function$;
+
+-- Adds what steps of conversations count to the days of their owner. The caller holds the owner's usage.
+create or replace function memory_private.add_usage(p_user_id text, p_steps jsonb) returns void
+language sql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
   insert into memory.usage_days as d (
     user_id, agent_id, day, turns, messages, characters, packs, pack_tokens, whole_tokens, wider, calls, input_tokens,
     cached_tokens, output_tokens, recalls, recalls_empty, passages, boards_shown, failures, summaries, boards)
-  select v_user, p_conversation.agent_id, t.day, sum(t.turns), sum(t.messages), memory_private.bounded_count(sum(t.characters)),
+  select p_user_id, t.agent_id, t.day, sum(t.turns), sum(t.messages), memory_private.bounded_count(sum(t.characters)),
          count(t.pack), memory_private.bounded_count(sum(p.pack_tokens)), memory_private.bounded_count(sum(p.whole_tokens)),
          count(*) filter (where p.is_wider), count(*) filter (where p.has_call),
          memory_private.bounded_count(sum(p.input_tokens)), memory_private.bounded_count(sum(p.cached_tokens)),
@@ -101,26 +177,39 @@ begin
          count(*) filter (where p.has_board), count(*) filter (where p.has_failed), sum(t.summaries),
          memory_private.bounded_count(sum(t.boards))
   from (
-    select (m.created_at at time zone 'UTC')::date as day, case when m.role = 'user' then 1 else 0 end as turns, 1 as messages,
-           m.characters, null::json as pack, 0 as summaries, 0::bigint as boards
-    from memory.conversation_messages m
-    where m.user_id = v_user and m.conversation_id = v_id and m.sequence > p_from and m.sequence <= p_through
+    select s.agent_id, (m.created_at at time zone 'UTC')::date as day, case when m.role = 'user' then 1 else 0 end as turns,
+           1 as messages, m.characters, null::json as pack, 0 as summaries, 0::bigint as boards
+    from jsonb_to_recordset(p_steps) as s (id uuid, agent_id text, after bigint, through bigint)
+    cross join lateral (
+      select o.created_at, o.role, o.characters from memory.conversation_messages o
+      where o.user_id = p_user_id and o.conversation_id = s.id and o.sequence > s.after and o.sequence <= s.through
+      order by o.sequence offset 0) m
     union all
-    select (x.made_at at time zone 'UTC')::date, 0, 0, 0, x.pack, 0, 0
-    from memory.context_manifests x
-    where x.user_id = v_user and x.conversation_id = v_id and x.sequence > p_from and x.sequence <= p_through
-      and x.pack is not null
+    select s.agent_id, (x.made_at at time zone 'UTC')::date, 0, 0, 0, x.pack, 0, 0
+    from jsonb_to_recordset(p_steps) as s (id uuid, agent_id text, after bigint, through bigint)
+    cross join lateral (
+      select o.made_at, o.pack from memory.context_manifests o
+      where o.user_id = p_user_id and o.conversation_id = s.id and o.sequence > s.after and o.sequence <= s.through
+      order by o.sequence offset 0) x
+    where x.pack is not null
     union all
-    select (s.created_at at time zone 'UTC')::date, 0, 0, 0, null, 1, 0
-    from memory.conversation_summaries s
-    where s.user_id = v_user and s.conversation_id = v_id and s.level = 0
-      and s.number > least(p_cursor.segments, 2147483647)::integer
+    select s.agent_id, (x.created_at at time zone 'UTC')::date, 0, 0, 0, null, 1, 0
+    from jsonb_to_recordset(p_steps) as s (id uuid, agent_id text, segments_after bigint, segments bigint)
+    cross join lateral (
+      select o.created_at from memory.conversation_summaries o
+      where o.user_id = p_user_id and o.conversation_id = s.id and o.level = 0
+        and o.number > least(s.segments_after, 2147483647)::integer and o.number <= least(s.segments, 2147483647)::integer
+      order by o.number offset 0) x
     union all
-    select (b.updated_at at time zone 'UTC')::date, 0, 0, 0, null, 0, b.version - p_cursor.board_version
-    from memory.conversation_summary_boards b
-    where b.user_id = v_user and b.conversation_id = v_id and b.version > p_cursor.board_version) t
+    select s.agent_id, (b.updated_at at time zone 'UTC')::date, 0, 0, 0, null, 0, s.board - s.board_after
+    from jsonb_to_recordset(p_steps) as s (id uuid, agent_id text, board_after bigint, board bigint)
+    cross join lateral (
+      select o.updated_at from memory.conversation_summary_boards o
+      where o.user_id = p_user_id and o.conversation_id between s.id and s.id
+      order by o.conversation_id limit 1) b
+    where s.board > s.board_after) t
   left join lateral memory_private.pack_usage(t.pack) p on t.pack is not null
-  group by t.day
+  group by t.agent_id, t.day
   on conflict (user_id, agent_id, day) do update set
     turns = d.turns + excluded.turns, messages = d.messages + excluded.messages,
     characters = memory_private.bounded_count(d.characters + excluded.characters), packs = d.packs + excluded.packs,
@@ -133,123 +222,108 @@ begin
     recalls = d.recalls + excluded.recalls, recalls_empty = d.recalls_empty + excluded.recalls_empty,
     passages = d.passages + excluded.passages, boards_shown = d.boards_shown + excluded.boards_shown,
     failures = d.failures + excluded.failures, summaries = d.summaries + excluded.summaries,
-    boards = memory_private.bounded_count(d.boards + excluded.boards);
-  perform memory_private.add_chunk_usage(p_conversation, p_index_from, p_index_through);
-  insert into memory.reads as r (user_id, conversation_id, from_sequence, part, shown, last_at)
-  select v_user, v_id, p.from_sequence, p.part, count(*), max(x.made_at)
-  from memory.context_manifests x cross join lateral memory_private.pack_reads(x.pack) p
-  where x.user_id = v_user and x.conversation_id = v_id and x.sequence > p_from and x.sequence <= p_through
-    and x.pack is not null
-  group by p.from_sequence, p.part
-  on conflict (user_id, conversation_id, from_sequence, part) do update set
-    shown = memory_private.bounded_count(r.shown + excluded.shown), last_at = greatest(r.last_at, excluded.last_at);
-end
+    boards = memory_private.bounded_count(d.boards + excluded.boards)
 $function$;
 
--- Adds the chunks of a range of messages to the days: how many, with vectors, signals and tone.
-create or replace function memory_private.add_chunk_usage(
-  p_conversation memory.conversations, p_from bigint, p_through bigint
-) returns void
-language plpgsql volatile security invoker set search_path = ''
+-- Adds the chunks of steps to the days: how many, with vectors, signals and tone.
+create or replace function memory_private.add_chunk_usage(p_user_id text, p_steps jsonb) returns void
+language sql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
-begin
   insert into memory.usage_days as d (user_id, agent_id, day, chunks, embeds, signals, tone_sum, tone_count)
-  select p_conversation.user_id, p_conversation.agent_id, (k.said_at at time zone 'UTC')::date, count(*),
+  select p_user_id, s.agent_id, (k.said_at at time zone 'UTC')::date, count(*),
          count(e.has), array[
            sum(k.signals & 1), sum(k.signals >> 1 & 1), sum(k.signals >> 2 & 1), sum(k.signals >> 3 & 1),
            sum(k.signals >> 4 & 1), sum(k.signals >> 5 & 1), sum(k.signals >> 6 & 1), sum(k.signals >> 7 & 1)],
          coalesce(sum(k.tone), 0), count(k.tone)
-  from memory.working_memory_chunks k
+  from jsonb_to_recordset(p_steps) as s (id uuid, agent_id text, indexed_after bigint, indexed_through bigint)
+  cross join lateral (
+    select o.said_at, o.signals, o.tone, o.place, o.part from memory.working_memory_chunks o
+    where o.user_id = p_user_id and o.conversation_id = s.id
+      and o.to_sequence > s.indexed_after and o.to_sequence <= s.indexed_through
+    order by o.to_sequence offset 0) k
   left join lateral (
-    select 1 as has from memory.chunk_embeddings e
-    where e.user_id = p_conversation.user_id and e.conversation_id = p_conversation.id and e.place = k.place
-      and e.part = k.part
-    limit 1) e on true
-  where k.user_id = p_conversation.user_id and k.conversation_id = p_conversation.id
-    and k.to_sequence > p_from and k.to_sequence <= p_through
-  group by 3
+    select 1 as has from memory.chunk_embeddings o
+    where o.user_id = p_user_id and o.conversation_id = s.id and o.place between k.place and k.place and o.part = k.part
+    order by o.place limit 1) e on true
+  group by 2, 3
   on conflict (user_id, agent_id, day) do update set
     chunks = d.chunks + excluded.chunks, embeds = d.embeds + excluded.embeds,
     signals = array(
       select s.was + s.new from unnest(d.signals, excluded.signals) with ordinality as s (was, new, bit) order by s.bit),
-    tone_sum = d.tone_sum + excluded.tone_sum, tone_count = d.tone_count + excluded.tone_count;
-end
+    tone_sum = d.tone_sum + excluded.tone_sum, tone_count = d.tone_count + excluded.tone_count
+$function$;
+
+-- Adds what the packs of steps showed to the places.
+create or replace function memory_private.add_reads(p_user_id text, p_steps jsonb) returns void
+language sql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+  insert into memory.reads as r (user_id, conversation_id, from_sequence, part, shown, last_at)
+  select p_user_id, s.id, p.from_sequence, p.part, count(*), max(x.made_at)
+  from jsonb_to_recordset(p_steps) as s (id uuid, after bigint, through bigint)
+  cross join lateral (
+    select o.made_at, o.pack from memory.context_manifests o
+    where o.user_id = p_user_id and o.conversation_id = s.id and o.sequence > s.after and o.sequence <= s.through
+    order by o.sequence offset 0) x
+  cross join lateral memory_private.pack_reads(x.pack) p
+  where x.pack is not null
+  group by s.id, p.from_sequence, p.part
+  on conflict (user_id, conversation_id, from_sequence, part) do update set
+    shown = memory_private.bounded_count(r.shown + excluded.shown), last_at = greatest(r.last_at, excluded.last_at)
 $function$;
 
 create function public.memory_worker_count_usage(
-  p_thread_id text,
-  p_user_id   text    default null,
-  p_agent_id  text    default 'default',
-  p_limit     integer default 5000
+  p_conversations json,
+  p_user_id       text    default null,
+  p_limit         integer default 5000
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
-  v_user  constant text := memory_private.resolve_owner(p_user_id);
-  v_limit constant integer := greatest(1, least(p_limit, 20000));
-  v_c      memory.conversations;
-  v_cursor memory.usage_cursors;
-  v_from   bigint;
-  v_last   bigint; -- the last message of this step; null: the rest is counted
-  v_index  bigint;
-  v_chunk  bigint;
-  v_segments bigint;
-  v_board  bigint;
+  v_user constant text := memory_private.resolve_owner(p_user_id);
+  v_ids  constant uuid[] := array(
+    select distinct i::uuid from json_array_elements_text(p_conversations) i order by 1);
+  v_step record;
 begin
-  -- No consent changes meanwhile, and the conversation is not forgotten.
+  -- No consent changes meanwhile, and no conversation is forgotten.
   perform memory_private.lock_opt_outs(v_user);
-  select c.* into v_c from memory.conversations c
-   where c.user_id = v_user and c.agent_id = p_agent_id and c.thread_id = p_thread_id
-     for key share;
-  if not found or v_c.opted_out_at is not null or starts_with(v_user, 'space:')
-     or memory_private.refuses(v_user, 'analytics')
-  then
+  if starts_with(v_user, 'space:') or memory_private.refuses(v_user, 'analytics') then
     return '{"counted": 0, "more": false}';
   end if;
-  -- Two conversations of an owner add to the same days.
+  perform c.id
+     from unnest(v_ids) with ordinality i (id, place)
+    cross join lateral (
+      select o.id from memory.conversations o
+      where o.user_id = v_user and o.id between i.id and i.id
+      order by o.id limit 1 for key share) c;
+  -- Two processes add to the same days.
   perform memory_private.lock_owner('usage', v_user, true);
-  insert into memory.usage_cursors (user_id, conversation_id) values (v_user, v_c.id)
-  on conflict (user_id, conversation_id) do nothing;
-  select u.* into v_cursor from memory.usage_cursors u
-   where u.user_id = v_user and u.conversation_id = v_c.id for no key update;
-  -- What a fork took back is counted, and what stands there now is counted as well: both were sent.
-  v_from := least(v_cursor.through_sequence, v_c.next_sequence - 1);
-  select m.sequence into v_last from memory.conversation_messages m
-   where m.user_id = v_user and m.conversation_id = v_c.id and m.sequence > v_from and m.sequence < v_c.next_sequence
-   order by m.sequence offset v_limit - 1 limit 1;
-  -- Chunks that are made anew of the same messages are not counted again.
-  v_index := least(v_cursor.indexed_through, v_c.next_sequence - 1);
-  select k.to_sequence into v_chunk from memory.working_memory_chunks k
-   where k.user_id = v_user and k.conversation_id = v_c.id and k.to_sequence > v_index
-     and k.to_sequence <= v_c.indexed_through
-   order by k.to_sequence offset v_limit - 1 limit 1;
-  select coalesce(max(t.number), 0) into v_segments
-    from (select s.number from memory.conversation_summaries s
-          where s.user_id = v_user and s.conversation_id = v_c.id and s.level = 0 order by s.number desc limit 1) t;
-  select greatest(b.version, 0) into v_board from memory.conversation_summary_boards b
-   where b.user_id = v_user and b.conversation_id = v_c.id;
-  perform memory_private.add_usage(
-    v_c, v_cursor, v_from, coalesce(v_last, v_c.next_sequence - 1), v_index, coalesce(v_chunk, v_c.indexed_through));
-  update memory.usage_cursors u
-     set through_sequence = coalesce(v_last, v_c.next_sequence - 1),
-         indexed_through = greatest(v_index, coalesce(v_chunk, v_c.indexed_through)),
-         segments = greatest(u.segments, v_segments), board_version = greatest(u.board_version, v_board)
-   where u.user_id = v_user and u.conversation_id = v_c.id;
+  v_step := memory_private.usage_steps(v_user, v_ids, greatest(1, least(p_limit, 20000)));
+  perform memory_private.add_usage(v_user, v_step.steps), memory_private.add_chunk_usage(v_user, v_step.steps),
+          memory_private.add_reads(v_user, v_step.steps);
+  insert into memory.usage_cursors as u (
+    user_id, conversation_id, through_sequence, indexed_through, segments, board_version)
+  select v_user, s.id, s.through, s.indexed_through, s.segments, s.board
+  from jsonb_to_recordset(v_step.steps) as s (
+    id uuid, through bigint, indexed_through bigint, segments bigint, board bigint)
+  on conflict (user_id, conversation_id) do update set
+    through_sequence = excluded.through_sequence, indexed_through = excluded.indexed_through,
+    segments = excluded.segments, board_version = excluded.board_version;
   return jsonb_build_object(
-    'counted', coalesce(v_last, v_c.next_sequence - 1) - v_from,
-    'more', coalesce(v_last < v_c.next_sequence - 1, false) or coalesce(v_chunk < v_c.indexed_through, false));
+    'counted', (select coalesce(sum(s.through - s.after), 0)
+                from jsonb_to_recordset(v_step.steps) as s (after bigint, through bigint)),
+    'more', v_step.more);
 end
 $function$;
 comment on function public.memory_worker_count_usage is
-  'langchain-supabase-memory: Count what a conversation came to since it was counted last, and add it to its days. Nothing is
-  counted twice, however often it is called. It needs a server''s rights.
+  'langchain-supabase-memory: Count what conversations of one owner came to since they were counted last, and add it to their
+  days. Nothing is counted twice, however often it is called. It needs a server''s rights.
 
-p_thread_id: the thread of the conversation.
+p_conversations: the ids of the conversations, a list, as memory_worker_usage gives them.
 p_user_id: the owner; null: the subject of the caller''s token.
-p_agent_id: the agent of the conversation.
-p_limit: the most messages, and the most chunks, of one step, at most 20000.
+p_limit: the most messages, chunks and segments of one step, each over all these conversations, at most 20000.
 Returns: object.
 - counted: integer. How many sequences were passed; 0 if there is no such conversation, it is opted out, or its owner refuses
   analytics.
@@ -292,7 +366,9 @@ begin
   due as (
     select b.* from both_pages b
     left join lateral (
-      select u.* from memory.usage_cursors u where u.user_id = b.user_id and u.conversation_id = b.id offset 0) u on true
+      select o.* from memory.usage_cursors o
+      where o.user_id = b.user_id and o.conversation_id between b.id and b.id
+      order by o.user_id, o.conversation_id limit 1) u on true
     left join lateral (
       select true as refused from memory.consents s
       where s.user_id = b.user_id and s.purpose = 'analytics' and not s.allowed offset 0) s on true
@@ -303,8 +379,9 @@ begin
                order by s.number desc limit 1) > u.segments
            or (select d.version from memory.conversation_summary_boards d
                where d.user_id = b.user_id and d.conversation_id = b.id) > u.board_version))
-  select (select coalesce(jsonb_agg(jsonb_build_object('user_id', d.user_id, 'agent_id', d.agent_id, 'thread_id', d.thread_id)),
-                          '[]') from due d) as rows,
+  select (select coalesce(jsonb_agg(jsonb_build_object(
+                    'user_id', d.user_id, 'id', d.id, 'agent_id', d.agent_id, 'thread_id', d.thread_id)
+                    order by d.user_id, d.id), '[]') from due d) as rows,
          (select count(*) from both_pages) as count,
          (select jsonb_build_object('hour', b.updated_hour, 'user', b.user_id, 'id', b.id) from both_pages b
           order by case when p_user_id is null then b.updated_hour end desc nulls last, b.user_id desc, b.id desc
@@ -324,8 +401,9 @@ p_after: id of after from the last page; null: from the beginning.
 p_since: only those that changed since; null: since a day before the chore usage_counted, of one owner ever.
 p_user_id: only this owner''s; null: everybody''s that are not archived.
 Returns: object.
-- conversations: object[]. For memory_worker_count_usage.
+- conversations: object[]. For memory_worker_count_usage, by owner.
 - conversations[].user_id: text. The owner.
+- conversations[].id: uuid. Its id.
 - conversations[].agent_id: text. Its agent.
 - conversations[].thread_id: text. Its thread.
 - after: object or null. Where the next page goes on; null: there is none.

@@ -55,6 +55,11 @@ def say(server: Server, memory: SupabaseMemory, thread: str, count: int, at: dat
     )
 
 
+def ids(server: Server, memory: SupabaseMemory) -> list[str]:
+    rows = server.execute("select id from memory.conversations where user_id = %s", [owner(memory)])
+    return [str(id_) for (id_,) in rows]
+
+
 def total(memory: SupabaseMemory, what: str = "messages") -> int:
     days = memory.usage.by_day(since=date(2000, 1, 1), until=date(2999, 1, 1))
     return sum(int(getattr(each, what)) for each in days)
@@ -96,11 +101,11 @@ def test_each_day_has_its_own(memory: SupabaseMemory, server: Server) -> None:
 
 def test_steps_are_bounded_and_repeats_change_nothing(memory: SupabaseMemory, server: Server) -> None:
     say(server, memory, "long", 250)
-    steps = 0
-    while call(server, "worker_count_usage", thread_id="long", user_id=owner(memory), limit=100)["more"]:
+    steps, given = 0, {"conversations": ids(server, memory), "user_id": owner(memory), "limit": 100}
+    while call(server, "worker_count_usage", **given)["more"]:
         steps += 1
         with server.transaction(force_rollback=True):  # killed in the middle, and repeated
-            call(server, "worker_count_usage", thread_id="long", user_id=owner(memory), limit=100)
+            call(server, "worker_count_usage", **given)
     assert steps == 2
     assert total(memory) == 250
     for _ in range(3):
@@ -155,7 +160,7 @@ def test_who_refuses_is_not_counted(memory: SupabaseMemory, server: Server) -> N
     assert total(memory) == 0
     say(server, memory, "t", 2)
     assert memory.usage.update() == 0
-    assert call(server, "worker_count_usage", thread_id="t", user_id=owner(memory))["counted"] == 0
+    assert call(server, "worker_count_usage", conversations=ids(server, memory), user_id=owner(memory))["counted"] == 0
     assert total(memory) == 0
     memory.privacy.consent("analytics", True, actor="maya")
     assert memory.usage.update() == 4
@@ -170,14 +175,15 @@ def test_what_is_opted_out_is_not_counted(memory: SupabaseMemory, server: Server
 def test_an_owner_who_is_erased_leaves_nothing(memory: SupabaseMemory, server: Server, conn_string: str) -> None:
     say(server, memory, "t", 2)
     with psycopg.connect(conn_string) as counting:
-        call(counting, "worker_count_usage", thread_id="t", user_id=owner(memory))
+        told = ids(counting, memory)
+        call(counting, "worker_count_usage", conversations=told, user_id=owner(memory))
         erasing = threading.Thread(target=lambda: memory.forget_user())
         erasing.start()
         erasing.join(0.5)
         assert erasing.is_alive(), "it waits for who counts"
         counting.commit()
         erasing.join()
-    assert call(server, "worker_count_usage", thread_id="t", user_id=owner(memory))["counted"] == 0
+    assert call(server, "worker_count_usage", conversations=told, user_id=owner(memory))["counted"] == 0
     for table in ("usage_days", "usage_cursors", "reads"):
         query = f"select count(*) from memory.{table} where user_id = %s"
         assert server.execute(query.encode(), [owner(memory)]).fetchall() == [(0,)]
