@@ -6,6 +6,7 @@ do $replace$
 declare
   v_is_same  boolean := false;
   v_trigger  record;
+  v_policy   record;
   v_function regprocedure;
 begin
   -- Lock in the order of calls, so that calls in progress finish first and nothing deadlocks.
@@ -34,6 +35,12 @@ begin
   if v_is_same then
     return;
   end if;
+  -- They ask functions that go. access.sql writes all of them anew.
+  for v_policy in select schemaname, tablename, policyname from pg_catalog.pg_policies
+                  where schemaname in ('memory', 'memory_private')
+  loop
+    execute format('drop policy %I on %I.%I', v_policy.policyname, v_policy.schemaname, v_policy.tablename);
+  end loop;
   -- Functions that a table's definition calls belong to the table's file, and stay. A function that a trigger of yours
   -- calls, such as one on auth.users, is replaced in place below.
   for v_function in

@@ -75,6 +75,16 @@ def test_every_way_in_gives_the_same_schema(cluster: Cluster, tmp_path: Path) ->
     assert cluster.dump(pasted, "--schema-only") == cluster.dump(migrated, "--schema-only")
 
 
+def test_an_upgrade_keeps_spaces_that_are_on(cluster: Cluster) -> None:
+    fresh, upgraded = cluster.migrated_database(spaces=True), cluster.migrated_database(spaces=True)
+    cluster.execute(
+        """create or replace function public.memory_schema() returns jsonb language sql as 'select ''{"code": "old"}''::jsonb'""",
+        database=upgraded,
+    )
+    migrate(cluster.conn_string(upgraded))
+    assert cluster.dump(upgraded, "--schema-only") == cluster.dump(fresh, "--schema-only")
+
+
 def test_an_upgrade_from_a_changed_function_ends_at_the_fresh_schema(cluster: Cluster) -> None:
     fresh, upgraded = cluster.migrated_database(), cluster.migrated_database()
     # As an older release might have left it: other parameters, a verb that is gone, an open grant; and one of theirs.
