@@ -340,6 +340,7 @@ set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_places   bigint[] := array(select distinct p from unnest(p_places) p);
+  v_ranges   constant int8multirange := (select range_agg(int8range(p, p, '[]')) from unnest(p_places) p);
   v_language text;
   v_place    bigint;
   v_words    bigint := 0; -- that were not found
@@ -348,9 +349,24 @@ declare
   v_signals  smallint := 0; -- of what goes
   v_left     smallint;
   v_stretches bigint[];
+  v_left_stretches bigint[]; -- of which a chunk stays
   v_chunk    memory.working_memory_chunks;
   v_row      record;
 begin
+  -- First, because what a transaction deletes is still in the way of its scans.
+  v_left_stretches := array(
+    select s.stretch
+    from (select distinct k.stretch from unnest(v_places) as p (place)
+          cross join lateral (
+            select k.stretch from memory.working_memory_chunks k
+            where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.place between p.place and p.place
+            order by k.place offset 0) k) s
+    where exists (
+      select from (
+        select k.place, k.stretch, k.stale from memory.working_memory_chunks k
+        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= s.stretch
+        order by k.to_sequence limit 200) k
+      where k.stretch = s.stretch and not k.stale and not k.place <@ v_ranges));
   select coalesce(c.language, 'simple') into v_language from memory.conversations c
    where c.user_id = p_user_id and c.id = p_conversation_id;
   for v_row in
@@ -418,7 +434,7 @@ begin
            select from memory.working_memory_chunks k
            where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.stale)
    where c.user_id = p_user_id and c.id = p_conversation_id and (v_gone > 0 or c.has_stale);
-  perform memory_private.delete_topic_stretches(p_user_id, p_conversation_id, v_stretches);
+  perform memory_private.delete_topic_stretches(p_user_id, p_conversation_id, v_stretches, v_left_stretches);
   return v_gone;
 end
 $function$;
@@ -460,7 +476,7 @@ begin
   v_gone := array(
     select k.place from memory.working_memory_chunks k
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.expires_at <= clock_timestamp()
-    order by k.expires_at);
+    order by k.expires_at limit 5000);
   perform memory_private.delete_ratings(p_user_id, p_conversation_id, v_gone);
   return memory_private.delete_chunks(p_user_id, p_conversation_id, v_gone);
 end

@@ -313,10 +313,44 @@ begin
 end
 $function$;
 
--- Deletes what has expired, and returns the number of messages.
+-- Returns a retention under which only so many of the oldest messages have expired, if all of these have under the real
+-- one; else null. So a long history goes in steps, each of which reads no more than it deletes.
+create or replace function memory_private.step_retention(
+  p_conversation memory.conversations, p_retention json, p_limit bigint
+) returns json
+language plpgsql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+as $function$
+declare
+  v_left constant bigint := p_conversation.message_count - p_limit;
+  v_age  constant timestamptz := clock_timestamp() - (p_retention ->> 'age')::float8 * interval '1 second';
+  v_step constant json := json_build_object('messages', v_left);
+begin
+  if coalesce(v_left, 0) <= 0 or p_conversation.private or starts_with(p_conversation.user_id, 'space:') then
+    return null;
+  elsif v_left >= (p_retention ->> 'messages')::bigint then
+    return v_step;
+  elsif v_age is null or not coalesce((
+    select m.created_at < v_age from memory.conversation_messages m
+    where m.user_id = p_conversation.user_id and m.conversation_id = p_conversation.id
+    order by m.sequence limit 1), false)
+  then
+    return null;
+  end if;
+  return (
+    select case when bool_and(m.created_at < v_age) then v_step end
+    from (select o.created_at from memory.conversation_messages o
+          where o.user_id = p_conversation.user_id and o.conversation_id = p_conversation.id
+            and o.sequence < (memory_private.find_expired(p_conversation, v_step)).first
+          order by o.sequence offset 0) m);
+end
+$function$;
+
+-- Deletes what has expired, and returns the number of messages. Of very many the oldest go first, in steps.
 create or replace function memory_private.delete_expired(
   p_user_id text, p_conversation_id uuid, p_retention json,
-  p_is_locked boolean default false -- whether the caller holds the conversation's row
+  p_is_locked boolean default false, -- whether the caller holds the conversation's row
+  p_limit bigint default 5000        -- about the most messages of one step; null: all
 ) returns bigint
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -324,6 +358,7 @@ as $function$
 declare
   v_c          memory.conversations;
   v_expired    record;
+  v_step       json; -- what is kept for now
   v_range      int8range;
   v_rest       int8multirange; -- from the block on that goes on
   v_gone       record;
@@ -338,7 +373,8 @@ begin
   -- Check without a lock first, because mostly nothing has expired; then again under the lock.
   for v_locked in p_is_locked::integer..1 loop
     select c.* into v_c from memory.conversations c where c.user_id = p_user_id and c.id = p_conversation_id;
-    v_expired := memory_private.find_expired(v_c, p_retention);
+    v_step := memory_private.step_retention(v_c, p_retention, p_limit);
+    v_expired := memory_private.find_expired(v_c, coalesce(v_step, p_retention));
     if v_aside is null then
       v_aside := memory_private.expire_superseded(p_user_id, p_conversation_id, v_expired.age, v_expired.cut);
     end if;
@@ -394,10 +430,10 @@ begin
   end if;
   perform memory_private.update_block_counts(
     p_user_id, p_conversation_id, v_expired.messages * v_rest, 1, v_c.next_sequence);
-  -- Nobody retries after so long. Ids of forgotten messages stay.
+  -- Nobody retries after so long. Ids of forgotten messages stay. With the last step, as all are read.
   v_noted := clock_timestamp() - interval '30 days';
   delete from memory.gone_messages g
-   where g.user_id = p_user_id and g.conversation_id = p_conversation_id
+   where v_step is null and g.user_id = p_user_id and g.conversation_id = p_conversation_id
      and not g.forgotten and g.gone_at < v_noted
      -- A board may still refer to them.
      and not exists (
@@ -451,7 +487,11 @@ declare
   v_after         jsonb;
   v_most          constant integer := greatest(1, least(p_limit, 1000));
   v_private       record;
-  v_is_full       boolean := false; -- whether more private conversations may be left
+  v_is_full       boolean := false; -- whether more may be left
+  v_more          boolean; -- whether more of one is left
+  c_step          constant bigint := 5000; -- messages of one call
+  v_before        jsonb := jsonb_build_object( -- where the conversation that is looked at begins
+    'user', coalesce(p_after_user, ''), 'id', coalesce(p_after, '00000000-0000-0000-0000-000000000000'));
 begin
   p_user_id := memory_private.resolve_scope(p_user_id);
   if starts_with(p_user_id, 'space:') then
@@ -471,8 +511,10 @@ begin
   loop
     begin
       select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
-      perform memory_private.expire_chunks(v_c.user_id, v_c.id);
-      perform memory_private.expire_manifests(v_c.user_id, v_c.id);
+      v_gone := memory_private.expire_chunks(v_c.user_id, v_c.id);
+      v_more := v_gone > 0 and exists (
+        select from memory.working_memory_chunks k
+        where k.user_id = v_c.user_id and k.conversation_id = v_c.id and k.expires_at <= clock_timestamp());
       v_gone := 0;
       v_old := 0;
       v_kept := memory_private.effective_retention(v_c.user_id, p_retention);
@@ -481,13 +523,22 @@ begin
           select count(*) into v_old from memory.conversation_summaries s
            where s.user_id = v_c.user_id and s.conversation_id = v_c.id;
         end if;
-        v_gone := memory_private.delete_expired(v_c.user_id, v_c.id, v_kept);
+        v_gone := memory_private.delete_expired(
+          v_c.user_id, v_c.id, v_kept, p_limit => case when not p_dry_run then c_step end);
+        v_more := v_more or v_gone >= c_step and coalesce((
+          select (memory_private.find_expired(
+                   c, coalesce(memory_private.step_retention(c, v_kept, c_step), v_kept))).messages <> '{}'
+          from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id), false);
+      end if;
+      if not v_more then
+        perform memory_private.expire_manifests(v_c.user_id, v_c.id);
       end if;
       select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
-      v_conversations := v_conversations + (v_gone > 0)::integer;
+      v_conversations := v_conversations + (v_gone > 0 and not v_more)::integer; -- with its last step
       v_messages := v_messages + v_gone;
       v_segments := v_segments + v_old;
+      v_is_full := v_more and not p_dry_run;
       if p_dry_run then
         raise exception 'only counted' using errcode = 'PTDRY';
       end if;
@@ -497,6 +548,15 @@ begin
       -- What one owner wrote into their own rows must not stop the cleanup of others.
       raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
     end;
+    -- What is left of a long one goes with the next call, and so do the next ones.
+    if not v_is_full then
+      v_before := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
+    end if;
+    if v_is_full or not p_dry_run and v_messages >= c_step then
+      v_is_full := true;
+      v_after := v_before;
+      exit;
+    end if;
     -- Citus: expired_seen
     v_seen := v_seen + 1;
     v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
@@ -507,7 +567,7 @@ begin
     v_private := memory_private.forget_private(p_user_id, v_most, p_agent_id, p_thread_id);
     v_conversations := v_conversations + v_private.filled;
     v_messages := v_messages + v_private.messages;
-    v_is_full := v_private.conversations >= v_most;
+    v_is_full := v_is_full or v_private.conversations >= v_most;
   end if;
   return jsonb_build_object(
     'conversations', v_conversations, 'messages', v_messages, 'segments', v_segments, 'chunks', v_chunks,
@@ -524,7 +584,7 @@ comment on function public.memory_forget_expired is
 p_retention: what is kept, as in memory_append; null: only chunks that have expired go, and private conversations that
   are a day old. In a space its own setting holds.
 p_user_id: only this owner''s; null: everybody''s for a server, one''s own for who is signed in.
-p_limit: the most conversations of one call, 1 to 1000.
+p_limit: the most conversations of one call, 1 to 1000; one call also ends with about 5000 messages.
 p_after_user: user of after from the last page; null: from the beginning.
 p_after: id of after from the last page; null: from the beginning.
 p_thread_id: only of this thread; null: of all.

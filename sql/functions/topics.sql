@@ -216,6 +216,7 @@ $function$;
 -- it. The caller holds the profile's lock.
 create or replace function memory_private.describe_topic(p_user_id text, p_topic_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_members constant memory.topic_stretches[] := array(
@@ -350,33 +351,29 @@ begin
 end
 $function$;
 
--- Takes stretches whose chunks went out of their topics. What is left of one is found a topic for again. The caller holds
--- the conversation's row lock.
+-- Takes stretches whose chunks went out of their topics. For those of which a chunk is left a topic is found again. The
+-- caller holds the conversation's row lock.
 create or replace function memory_private.delete_topic_stretches(
-  p_user_id text, p_conversation_id uuid, p_stretches bigint[]
+  p_user_id text, p_conversation_id uuid, p_stretches bigint[], p_left bigint[]
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
 as $function$
 declare
   v_stretch bigint;
+  v_again   bigint[] := '{}';
 begin
   for v_stretch in select distinct s from unnest(p_stretches) s loop
     delete from memory.topic_stretches s
      where s.user_id = p_user_id and s.conversation_id = p_conversation_id and s.stretch = v_stretch;
-    continue when not found;
-    if exists (
-      select from (
-        select k.stretch, k.stale from memory.working_memory_chunks k
-        where k.user_id = p_user_id and k.conversation_id = p_conversation_id and k.to_sequence >= v_stretch
-        order by k.to_sequence limit 200) k
-      where k.stretch = v_stretch and not k.stale)
-    then
-      insert into memory.topic_stretches (user_id, conversation_id, stretch)
-      values (p_user_id, p_conversation_id, v_stretch)
-      on conflict (user_id, conversation_id, stretch) do nothing;
+    if found then
+      v_again := v_again || v_stretch;
     end if;
   end loop;
+  insert into memory.topic_stretches (user_id, conversation_id, stretch)
+  select p_user_id, p_conversation_id, s.stretch
+  from unnest(v_again) as s (stretch) join unnest(p_left) as l (stretch) using (stretch)
+  on conflict (user_id, conversation_id, stretch) do nothing;
 end
 $function$;
 
