@@ -113,14 +113,15 @@ class SentPack:
         answer: The answer's words; empty if they are not read.
         recent: The characters and words of each recent message, the oldest first, and of the question, without its
             characters.
-        turns: The characters of each recent turn, the oldest first: from one message of the user to the next.
+        turns: The characters of the messages of each of the newest turns that the budget would hold, the oldest first:
+            from one message of the user to the next.
     """
 
     thread: tuple[str, str]
     manifest: Manifest
     answer: str = field(default="", repr=False)
     recent: tuple[tuple[int, str], ...] = field(default=(), repr=False)
-    turns: tuple[int, ...] = ()
+    turns: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def advice(owner: str | None, *, agent_id: str | None = None) -> Flow[list[Advic
     days = yield from by_day(owner, agent_id=agent_id)
     asked = {"p_agent_id": agent_id, "p_user_id": owner}
     rows = yield from call("memory_recent_packs", {"p_limit": PACKS, **asked})
-    packs = yield from _with_texts(owner, rows)
+    packs = yield from with_texts(owner, rows)
     segments = yield from call("memory_unread", {"p_days": _UNREAD_SEGMENT_DAYS, **asked})
     chunks = yield from call("memory_unread", {"p_days": _UNREAD_CHUNK_DAYS, **asked})
     evidence = AdviceEvidence(
@@ -229,38 +230,61 @@ def _refitted(pack: SentPack, share: float, usual: float) -> float:
     if _shows_all(sent) and sent.full_characters + _FRAME * len(pack.recent) <= room:
         return float(sent.tokens)
     fixed = sizes["current"] + sizes["note"]
-    recent = _recent_again(pack.turns, sent.full_characters - sizes["current"], room)
-    if recent is None or recent > room - fixed:  # filled with what is newest, cut to fit
-        characters = min(float(sent.characters), _CUT * room)
+    recent = _recent_again(pack.turns, sent.full_characters - sizes["current"], room, room - fixed)
+    if recent is None:  # filled with what is newest, cut to fit
+        characters = min(float(sent.full_characters), _CUT * room)
     else:
         others = share * sum(size for name, size in sizes.items() if name in _OF_THE_BUDGET)
         left = max(0.0, room - fixed - recent - others)
         recalled = usual if _shows_all(sent) else _recalled(sizes)
         characters = fixed + recent + others + min(share * recalled, left)
-    return sent.tokens * min(1.0, characters / sent.characters) if sent.characters else 0.0
+    # It may be more than was sent: where a larger window has just moved, a smaller one may not have.
+    return sent.tokens * min(characters, room) / sent.characters if sent.characters else 0.0
 
 
-def _recent_again(turns: Sequence[int], total: int, room: float) -> float | None:
+def _recent_again(turns: Sequence[Sequence[int]], total: int, room: float, left: float) -> float | None:
     """Return the characters of recent messages that begin at a step of a smaller window, as a pack's do.
 
     Args:
-        turns: The characters of the recent turns that were sent, the oldest first.
+        turns: The characters of the messages of the newest turns before the question, the oldest first.
         total: The characters of all messages before the question.
         room: The smaller budget in characters.
+        left: What of it is left for recent messages, in characters.
 
     Returns:
-        The characters; `None` if a turn is longer than a step, or none is known.
+        The characters; `None` if a message is longer than a step, so that the newest are cut to fit, or none is known.
     """
     window = room * WINDOW_SHARE
     step = window * WINDOW_STEP
     boundary = step * math.ceil(max(0.0, total - window) / step)
-    held = float(sum(turns))
-    place = total - held
-    for size in turns:
+    least = min(window - step, total) / 2
+    while boundary < total:
+        held = _since(turns, total, boundary)
+        if not held or held < least:
+            return None
+        if held <= left:
+            return held
+        boundary += step
+    last = boundary - step
+    halves = (_since(turns, total, last + (total - last) * part / 4) for part in (2, 3))
+    return next((held for held in halves if 0 < held <= left), None)
+
+
+def _since(turns: Sequence[Sequence[int]], total: int, boundary: float) -> float:
+    """Return the characters from the first turn that begins at a boundary or later on; if none does, message."""
+    sizes = [sum(turn) for turn in turns]
+    place, held = float(total - sum(sizes)), float(sum(sizes))
+    for turn, size in zip(turns, sizes, strict=True):
         if place >= boundary:
-            break
+            return held
         place, held = place + size, held - size
-    return None if not held or held < min(window - step, total) / 2 else held
+        if not held:
+            left = float(size)
+            for each in turn:
+                if total - left >= boundary:
+                    return left
+                left -= each
+    return 0.0
 
 
 def _filled(pack: Manifest) -> float:
@@ -476,8 +500,13 @@ def _start(pack: Manifest) -> tuple[object, ...]:
     return beginning.segment, beginning.first, beginning.profile
 
 
-def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[list[SentPack]]:
-    """Return the packs, the oldest first, with the words of their messages where these are still there."""
+def with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[list[SentPack]]:
+    """Return the packs, the oldest first, with the words of their messages where these are still there.
+
+    Args:
+        owner: The owner; `None` means the access token's subject.
+        rows: The packs as `memory_recent_packs` gives them, the newest first.
+    """
     packs: list[SentPack] = []
     texts: dict[tuple[str, str], dict[int, tuple[int, str, bool]]] = {}
     for row in reversed(rows):
@@ -500,20 +529,29 @@ def _with_texts(owner: str | None, rows: Sequence[Mapping[str, Any]]) -> Flow[li
         asked = [(0, found[each][1]) for each in sorted(found) if recent.last < each < int(row["sequence"])]
         said = (*((size, words) for size, words, _ in shown), *asked)
         answer = found.get(int(row["sequence"]), (0, "", False))[1]
-        packs.append(SentPack(thread, sent, answer, said, tuple(_turns(shown))))
+        before = [found[each] for each in sorted(found) if each <= recent.last]
+        packs.append(SentPack(thread, sent, answer, said, tuple(_turns(_newest(before, _filled(sent))))))
     return packs
 
 
-def _turns(messages: Iterable[tuple[int, str, bool]]) -> Iterator[int]:
-    """Yield the characters of each turn; what is before the first message of the user is one, too."""
-    size = 0
+def _newest(messages: Sequence[tuple[int, str, bool]], room: float) -> Sequence[tuple[int, str, bool]]:
+    """Return the newest messages that a budget would hold: a smaller window may begin before a larger one does."""
+    first = len(messages)
+    while first and (room := room - messages[first - 1][0]) >= 0:
+        first -= 1
+    return messages[first:]
+
+
+def _turns(messages: Iterable[tuple[int, str, bool]]) -> Iterator[tuple[int, ...]]:
+    """Yield the characters of each turn's messages; what is before the first message of the user is a turn, too."""
+    turn: list[int] = []
     for characters, _, is_users in messages:
-        if is_users and size:
-            yield size
-            size = 0
-        size += characters
-    if size:
-        yield size
+        if is_users and turn:
+            yield tuple(turn)
+            turn = []
+        turn.append(characters)
+    if turn:
+        yield tuple(turn)
 
 
 def _texts(owner: str | None, thread: tuple[str, str], first: int, last: int) -> Flow[dict[int, tuple[int, str, bool]]]:

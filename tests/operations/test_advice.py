@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_supabase_memory import (
     BoardPolicy,
@@ -19,7 +19,8 @@ from langchain_supabase_memory import (
     SummaryPolicy,
     SupabaseMemory,
 )
-from langchain_supabase_memory.operations.advice import RULES, AdviceEvidence, SentPack, advise
+from langchain_supabase_memory.effects import Flow, call
+from langchain_supabase_memory.operations.advice import RULES, AdviceEvidence, SentPack, advise, replayed, with_texts
 from langchain_supabase_memory.operations.manifests.manifest import Manifest, Usage
 from langchain_supabase_memory.operations.manifests.parts import ManifestPart, ManifestPassage
 from langchain_supabase_memory.types import UsageDay
@@ -39,7 +40,7 @@ def sent(number: int) -> SentPack:
         passages=passages, full_characters=50_000 + number, full_tokens=12_500, usage=Usage(3000, 100, 3100, 2000),
     )  # fmt: skip
     recent = tuple((800, f"saltmarsh{each} kiln{each}") for each in range(10))
-    return SentPack(("default", "t"), found, "saltmarsh0", recent, (1600,) * 5)
+    return SentPack(("default", "t"), found, "saltmarsh0", recent, ((800, 800),) * 5)
 
 
 def healthy() -> AdviceEvidence:
@@ -217,3 +218,59 @@ def test_a_smaller_budget_saves_what_was_foretold(
 def test_a_budget_that_answers_need_stays(conn_string: str, user_id: str) -> None:
     memory = talk(conn_string, user_id, 7_000, old=True)
     assert "budget" not in {each.rule for each in memory.advice()}
+
+
+def skewed(conn_string: str, user_id: str, budget: int) -> SupabaseMemory:
+    """Have the same conversation of many short and a few very long messages, some with a tool, with a budget."""
+    drawn = random.Random(20_263)
+    words = [
+        "the",
+        "kiln",
+        "cracked",
+        "overnight",
+        "so",
+        "we",
+        "need",
+        "another",
+        "thermostat",
+        "stoneware",
+        "glaze",
+        "and",
+        "a",
+        "plan",
+        "for",
+        "saturday",
+    ]
+    memory = SupabaseMemory.from_conn_string(
+        conn_string, user_id=user_id, model=None, budget=ContextBudget(characters=budget)
+    )
+    conversation = memory.conversation("skewed")
+
+    def said(mean: int) -> str:
+        return " ".join(drawn.choices(words, k=int(drawn.paretovariate(1.1) * mean) % 1200 + 3))
+
+    for turn in range(80):
+        question = HumanMessage(said(6))
+        pack = conversation.context(question)
+        rest: list[BaseMessage] = []
+        if drawn.random() < 0.3:
+            asked = {"name": "look", "args": {"place": "shelf"}, "id": f"c{turn}"}
+            rest = [AIMessage("", tool_calls=[asked]), ToolMessage(said(40), tool_call_id=f"c{turn}")]
+        conversation.append([question, *rest, AIMessage(said(12))], pack=pack)
+    memory.usage.update()
+    return memory
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_a_replay_foretells_what_a_skewed_talk_saves(conn_string: str, user_id: str, share: float) -> None:
+    memory = skewed(conn_string, user_id, 16_000)
+
+    def packs() -> Flow[list[SentPack]]:
+        rows = yield from call("memory_recent_packs", {"p_limit": 200, "p_user_id": user_id})
+        return (yield from with_texts(user_id, rows))
+
+    foretold = 1 - replayed(memory._services.run(packs()), share)
+    again = skewed(conn_string, f"{user_id} again", int(16_000 * share))
+    before, after = ((sum(day.pack_tokens for day in each.usage.by_day())) for each in (memory, again))
+    assert 1 - after / before == pytest.approx(foretold, rel=0.1)
