@@ -6,7 +6,6 @@ do $replace$
 declare
   v_is_same  boolean := false;
   v_trigger  record;
-  v_policy   record;
   v_function regprocedure;
 begin
   -- Lock in the order of calls, so that calls in progress finish first and nothing deadlocks.
@@ -35,13 +34,8 @@ begin
   if v_is_same then
     return;
   end if;
-  -- They ask functions that go. access.sql writes all of them anew.
-  for v_policy in select schemaname, tablename, policyname from pg_catalog.pg_policies
-                  where schemaname in ('memory', 'memory_private')
-  loop
-    execute format('drop policy %I on %I.%I', v_policy.policyname, v_policy.schemaname, v_policy.tablename);
-  end loop;
-  -- Functions that a table's definition calls belong to the table's file, and stay. A function that a trigger of yours
+  -- Functions that a table's definition calls belong to the table's file, and stay; so does what a policy asks until
+  -- access.sql writes it anew. A function that a trigger of yours
   -- calls, such as one on auth.users, is replaced in place below.
   for v_function in
     select p.oid::regprocedure from pg_catalog.pg_proc p
@@ -50,7 +44,7 @@ begin
         select from pg_catalog.pg_depend d
         where d.refclassid = 'pg_catalog.pg_proc'::regclass and d.refobjid = p.oid and d.deptype in ('n', 'a')
           and d.classid in ('pg_catalog.pg_attrdef'::regclass, 'pg_catalog.pg_constraint'::regclass,
-                            'pg_catalog.pg_class'::regclass))
+                            'pg_catalog.pg_class'::regclass, 'pg_catalog.pg_policy'::regclass))
       and not exists (select from pg_catalog.pg_trigger t where t.tgfoid = p.oid)
   loop
     execute format('drop function %s', v_function);
