@@ -88,7 +88,7 @@ _HOMES = {
     "SupabaseMemoryError": "errors",
     "SupabaseMemoryMiddleware": "agents.middleware",
     "SupabaseMemoryRetriever": "agents.retriever",
-    "SupabaseMemoryToolkit": "agents.tools",
+    "SupabaseMemoryToolkit": "tools",
     "SupabaseStore": "long_term.store",
     "SupabaseSummarizationNode": "agents.nodes",
     "Worker": "worker",

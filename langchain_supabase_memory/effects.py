@@ -103,6 +103,9 @@ class Resources(Protocol):
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a flow while it runs."""
 
+    async def aload_observer(self) -> None:
+        """Import what `observing` needs, without holding up the event loop."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -564,6 +567,8 @@ async def arun(flow: Effects[T]) -> T: ...
 async def arun(flow: Flow[T], resources: Resources) -> T: ...
 async def arun(flow: Generator[Step[Any], Any, T], resources: Resources | None = None) -> T:
     """The async twin of `run`."""
+    if resources is not None:
+        await resources.aload_observer()
     with _observing(flow, resources) as observer:
         try:
             step = next(flow)

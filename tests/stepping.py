@@ -36,6 +36,9 @@ class Answers:
     def answering(self, step: ModelStep) -> AbstractContextManager[Any]:
         raise AssertionError(f"no model is asked for: {step}")
 
+    async def aload_observer(self) -> None:
+        pass
+
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         return instrumentation.observing(flow, self._metrics, lambda _: nullcontext())
 

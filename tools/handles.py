@@ -7,7 +7,8 @@ for each verb a sync method that drives the flow, and an async one with LangChai
   gives the ids of the caller from which a memory derives it.
 - A caller may override the memory's value of parameters in `Verb.public`.
 - `Verb.fixed` gives the code that is passed for a parameter; parameters in `Verb.hidden` are not passed.
-- What a verb or a part needs is imported when it is first used: an application pays for what it calls.
+- What a verb needs is imported when it is first called, by an async one in a thread: an application pays for what it
+  calls.
 - A parameter that is a dataclass of keywords (`settings: Settings`, `filters: Filters`) becomes one keyword for each of
   its fields.
 
@@ -572,11 +573,10 @@ class Writer:
     def _part(self, name: str, part: str) -> str:
         """Return a property for a nested handle."""
         handle = next(each for each in HANDLES if each.name == part)
-        self.names[part] = imported = f"from {PACKAGE}.memory.{handle.module} import {part}"
+        self.names[part] = f"from {PACKAGE}.memory.{handle.module} import {part}"
         given = "self._services, self._key" if handle.about == "conversation" else "self._services"
         doc = handle.doc.partition("\n")[0]
-        end = f"    {imported}\n\n    return {part}({given})"
-        return f'@property\ndef {name}(self) -> {part}:\n    """{doc}"""\n{end}'
+        return f'@property\ndef {name}(self) -> {part}:\n    """{doc}"""\n    return {part}({given})'
 
     def _verb(self, name: str, verb: Verb, prefix: str) -> str:
         """Return the sync or async method of a verb."""
@@ -593,7 +593,11 @@ class Writer:
         doc = self._doc(module, node, ids, verb) if not prefix else f'    """The async twin of `{name}`."""'
         gives = "" if returns == "None" else "return "
         start = f"{'async ' if prefix else ''}def {prefix}{name}({', '.join(['self', *shown])}) -> {returns}:"
-        call = f"    {module.imports[function]}\n\n    {gives}{run}({function}({', '.join(passed)}))"
+        imported = module.imports[function]
+        if prefix:
+            self.names["load"] = f"from {PACKAGE}.memory.handle import load"
+            imported = f'await load("{imported.split()[1]}")\n    {imported}'
+        call = f"    {imported}\n\n    {gives}{run}({function}({', '.join(passed)}))"
         return f"{start}\n{doc}\n{call}"
 
     def _known(self, node: ast.FunctionDef) -> tuple[list[str], dict[str, str], list[ast.arg]]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationHandle
+from langchain_supabase_memory.memory.conversation_board import ConversationBoard
+from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
+from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
+from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
+from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
+from langchain_supabase_memory.memory.conversation_work import ConversationWork
+from langchain_supabase_memory.memory.handle import ConversationHandle, load
+from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.settings import (
@@ -44,13 +51,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.context.past_prompt import RebuiltPrompt
     from langchain_supabase_memory.language.chunks.kinds import Kind
     from langchain_supabase_memory.language.messages.codec import MessagesLike
-    from langchain_supabase_memory.memory.conversation_board import ConversationBoard
-    from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
-    from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
-    from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
-    from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
-    from langchain_supabase_memory.memory.conversation_work import ConversationWork
-    from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
     from langchain_supabase_memory.operations.boards.kinds import BoardItemKind
     from langchain_supabase_memory.operations.boards.perspective import Perspective
     from langchain_supabase_memory.operations.contributions import Contribution
@@ -135,6 +135,7 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `append`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import append
 
         return await self._services.arun(
@@ -200,6 +201,7 @@ class Conversation(ConversationHandle):
         pack: ContextPack | None = None,
     ) -> AppendResult:
         """The async twin of `add_turn`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import add_turn
 
         return await self._services.arun(
@@ -284,6 +286,7 @@ class Conversation(ConversationHandle):
         retention: Retention | None = None,
     ) -> list[StoredMessage]:
         """The async twin of `read`."""
+        await load("langchain_supabase_memory.operations.conversations")
         from langchain_supabase_memory.operations.conversations import read
 
         return await self._services.arun(
@@ -368,6 +371,7 @@ class Conversation(ConversationHandle):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
+        await load("langchain_supabase_memory.operations.recall.exact_search")
         from langchain_supabase_memory.operations.recall.exact_search import find
 
         return await self._services.arun(
@@ -393,6 +397,7 @@ class Conversation(ConversationHandle):
 
     async def acount(self) -> int:
         """The async twin of `count`."""
+        await load("langchain_supabase_memory.operations.conversations")
         from langchain_supabase_memory.operations.conversations import count
 
         return await self._services.arun(count(self._key, retention=self._services.settings.retention))
@@ -409,6 +414,7 @@ class Conversation(ConversationHandle):
 
     async def ainfo(self) -> ConversationInfo:
         """The async twin of `info`."""
+        await load("langchain_supabase_memory.operations.listing")
         from langchain_supabase_memory.operations.listing import info
 
         return await self._services.arun(info(self._key, retention=self._services.settings.retention))
@@ -447,6 +453,7 @@ class Conversation(ConversationHandle):
         self, *, title: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> ConversationInfo:
         """The async twin of `update`."""
+        await load("langchain_supabase_memory.operations.listing")
         from langchain_supabase_memory.operations.listing import update
 
         return await self._services.arun(
@@ -474,6 +481,7 @@ class Conversation(ConversationHandle):
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import forget
 
         return await self._services.arun(forget(self._services, self._key, dry_run=dry_run))
@@ -496,6 +504,7 @@ class Conversation(ConversationHandle):
 
     async def aforget_message(self, message_id: str, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_message`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import forget_message
 
         return await self._services.arun(forget_message(self._services, self._key, message_id, dry_run=dry_run))
@@ -521,6 +530,7 @@ class Conversation(ConversationHandle):
 
     async def aresolve(self, text: str) -> Reference | None:
         """The async twin of `resolve`."""
+        await load("langchain_supabase_memory.operations.turns")
         from langchain_supabase_memory.operations.turns import resolve
 
         return await self._services.arun(resolve(self._key, text, retention=self._services.settings.retention))
@@ -653,6 +663,7 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> ContextPack:
         """The async twin of `context`."""
+        await load("langchain_supabase_memory.memory.context_defaults")
         from langchain_supabase_memory.memory.context_defaults import context
 
         return await self._services.arun(
@@ -732,6 +743,7 @@ class Conversation(ConversationHandle):
         to_sequence: int | None = None,
     ) -> ManifestPage:
         """The async twin of `manifests`."""
+        await load("langchain_supabase_memory.operations.manifests.listing")
         from langchain_supabase_memory.operations.manifests.listing import manifests
 
         return await self._services.arun(
@@ -775,6 +787,7 @@ class Conversation(ConversationHandle):
 
     async def aprompt(self, answer: Manifest | int) -> RebuiltPrompt:
         """The async twin of `prompt`."""
+        await load("langchain_supabase_memory.context.read_past_prompt")
         from langchain_supabase_memory.context.read_past_prompt import prompt
 
         return await self._services.arun(
@@ -824,6 +837,7 @@ class Conversation(ConversationHandle):
 
     async def awhy(self, answer: Manifest | int, expected: str) -> Explanation:
         """The async twin of `why`."""
+        await load("langchain_supabase_memory.context.read_explanation")
         from langchain_supabase_memory.context.read_explanation import why
 
         return await self._services.arun(
@@ -852,6 +866,7 @@ class Conversation(ConversationHandle):
 
     async def acoverage(self, *, budget: ContextBudget | None = None) -> Coverage:
         """The async twin of `coverage`."""
+        await load("langchain_supabase_memory.memory.context_defaults")
         from langchain_supabase_memory.memory.context_defaults import coverage
 
         return await self._services.arun(coverage(self._services, self._key, budget=budget))
@@ -944,6 +959,7 @@ class Conversation(ConversationHandle):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
+        await load("langchain_supabase_memory.operations.recall.search")
         from langchain_supabase_memory.operations.recall.search import recall
 
         return await self._services.arun(
@@ -999,6 +1015,7 @@ class Conversation(ConversationHandle):
 
     async def aindex(self, *, chunking: ChunkPolicy | None = None) -> IndexResult:
         """The async twin of `index`."""
+        await load("langchain_supabase_memory.operations.recall.indexing")
         from langchain_supabase_memory.operations.recall.indexing import index_messages
 
         return await self._services.arun(
@@ -1044,6 +1061,7 @@ class Conversation(ConversationHandle):
 
     async def aopt_out(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_out`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_out
 
         return await self._services.arun(opt_out(Scope.of(self._key), topic, actor=actor))
@@ -1069,6 +1087,7 @@ class Conversation(ConversationHandle):
 
     async def aopt_in(self, topic: str | None = None, *, actor: str) -> bool:
         """The async twin of `opt_in`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_in
 
         return await self._services.arun(opt_in(Scope.of(self._key), topic, actor=actor))
@@ -1104,6 +1123,7 @@ class Conversation(ConversationHandle):
         self, message: BaseMessage | str, *, quote: str, kind: BoardItemKind = "fact", to: str
     ) -> Contribution:
         """The async twin of `contribute`."""
+        await load("langchain_supabase_memory.operations.contributions")
         from langchain_supabase_memory.operations.contributions import contribute
 
         return await self._services.arun(contribute(self._key, message, quote=quote, kind=kind, to=to))
@@ -1111,48 +1131,34 @@ class Conversation(ConversationHandle):
     @property
     def board(self) -> ConversationBoard:
         """A conversation's board: a summary, and items of each kind that `operations.boards.kinds` lists."""
-        from langchain_supabase_memory.memory.conversation_board import ConversationBoard
-
         return ConversationBoard(self._services, self._key)
 
     @property
     def summaries(self) -> ConversationSummaries:
         """A conversation's summaries: the segments of the rolling one, and the complete one."""
-        from langchain_supabase_memory.memory.conversation_summaries import ConversationSummaries
-
         return ConversationSummaries(self._services, self._key)
 
     @property
     def turns(self) -> ConversationTurns:
         """A conversation's complete turns: the user's message and the final answer."""
-        from langchain_supabase_memory.memory.conversation_turns import ConversationTurns
-
         return ConversationTurns(self._services, self._key)
 
     @property
     def chunks(self) -> ConversationChunks:
         """A conversation's chunks, which recall searches."""
-        from langchain_supabase_memory.memory.conversation_chunks import ConversationChunks
-
         return ConversationChunks(self._services, self._key)
 
     @property
     def superseded(self) -> SupersededMessages:
         """The messages that a graph has left, because it was forked or they were removed from its state."""
-        from langchain_supabase_memory.memory.superseded_messages import SupersededMessages
-
         return SupersededMessages(self._services, self._key)
 
     @property
     def privacy(self) -> ConversationPrivacy:
         """A person's overrides for one conversation: opt-outs, ratings and edits."""
-        from langchain_supabase_memory.memory.conversation_privacy import ConversationPrivacy
-
         return ConversationPrivacy(self._services, self._key)
 
     @property
     def work(self) -> ConversationWork:
         """Background work on one conversation."""
-        from langchain_supabase_memory.memory.conversation_work import ConversationWork
-
         return ConversationWork(self._services, self._key)

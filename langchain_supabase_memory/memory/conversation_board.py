@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,6 +58,7 @@ class ConversationBoard(ConversationPartHandle):
         self, *, history: bool = False, perspective: Perspective | None = None, at: datetime | None = None
     ) -> Board:
         """The async twin of `read`."""
+        await load("langchain_supabase_memory.operations.boards.board")
         from langchain_supabase_memory.operations.boards.board import read_board
 
         return await self._services.arun(
@@ -124,6 +125,7 @@ class ConversationBoard(ConversationPartHandle):
         begin: bool = False,
     ) -> str:
         """The async twin of `add`."""
+        await load("langchain_supabase_memory.operations.boards.editing")
         from langchain_supabase_memory.operations.boards.editing import add_item
 
         return await self._services.arun(
@@ -188,6 +190,7 @@ class ConversationBoard(ConversationPartHandle):
         author_kind: AuthorKind = "person",
     ) -> None:
         """The async twin of `edit`."""
+        await load("langchain_supabase_memory.operations.boards.editing")
         from langchain_supabase_memory.operations.boards.editing import edit_item
 
         await self._services.arun(
@@ -219,6 +222,7 @@ class ConversationBoard(ConversationPartHandle):
 
     async def apin(self, item: BoardItem | str, *, actor: str, pinned: bool = True) -> None:
         """The async twin of `pin`."""
+        await load("langchain_supabase_memory.operations.boards.editing")
         from langchain_supabase_memory.operations.boards.editing import pin_item
 
         await self._services.arun(pin_item(self._key, item, actor=actor, pinned=pinned))
@@ -241,6 +245,7 @@ class ConversationBoard(ConversationPartHandle):
 
     async def adelete(self, item: BoardItem | str, *, actor: str) -> None:
         """The async twin of `delete`."""
+        await load("langchain_supabase_memory.operations.boards.editing")
         from langchain_supabase_memory.operations.boards.editing import delete_item
 
         await self._services.arun(delete_item(self._key, item, actor=actor))
@@ -265,6 +270,7 @@ class ConversationBoard(ConversationPartHandle):
 
     async def aedit_summary(self, text: str, *, actor: str, author_kind: AuthorKind = "person") -> None:
         """The async twin of `edit_summary`."""
+        await load("langchain_supabase_memory.operations.boards.editing")
         from langchain_supabase_memory.operations.boards.editing import edit_summary
 
         await self._services.arun(
@@ -294,6 +300,7 @@ class ConversationBoard(ConversationPartHandle):
 
     async def arevise(self) -> BoardResult:
         """The async twin of `revise`."""
+        await load("langchain_supabase_memory.operations.boards.revise")
         from langchain_supabase_memory.operations.boards.revise import revise_board
 
         return await self._services.arun(
@@ -331,6 +338,7 @@ class ConversationBoard(ConversationPartHandle):
 
     async def aregenerate(self, *, actor: str) -> BoardResult:
         """The async twin of `regenerate`."""
+        await load("langchain_supabase_memory.operations.boards.revise")
         from langchain_supabase_memory.operations.boards.revise import regenerate_board
 
         return await self._services.arun(

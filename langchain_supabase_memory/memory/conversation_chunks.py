@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 
 if TYPE_CHECKING:
     import builtins
@@ -24,6 +24,7 @@ class ConversationChunks(ConversationPartHandle):
 
     async def alist(self) -> builtins.list[Chunk]:
         """The async twin of `list`."""
+        await load("langchain_supabase_memory.operations.recall.indexing")
         from langchain_supabase_memory.operations.recall.indexing import chunks
 
         return await self._services.arun(chunks(self._key))
@@ -48,6 +49,7 @@ class ConversationChunks(ConversationPartHandle):
 
     async def areembed(self, *, drop: bool = False) -> int:
         """The async twin of `reembed`."""
+        await load("langchain_supabase_memory.operations.recall.indexing")
         from langchain_supabase_memory.operations.recall.indexing import reembed
 
         return await self._services.arun(reembed(self._key, embedder=self._services.require_embedder(), drop=drop))

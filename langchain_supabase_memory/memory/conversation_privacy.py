@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 from langchain_supabase_memory.values import Scope
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class ConversationPrivacy(ConversationPartHandle):
 
     async def aopt_outs(self) -> list[OptOut]:
         """The async twin of `opt_outs`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_outs
 
         return await self._services.arun(opt_outs(Scope.of(self._key)))
@@ -39,6 +40,7 @@ class ConversationPrivacy(ConversationPartHandle):
 
     async def achanges(self, *, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import changes
 
         return await self._services.arun(changes(Scope.of(self._key), limit=limit))

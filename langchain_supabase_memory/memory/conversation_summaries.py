@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 from langchain_supabase_memory.values import Scope, Segment, SummaryResult
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def amake(self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None) -> SummaryResult:
         """The async twin of `make`."""
+        await load("langchain_supabase_memory.memory.summaries")
         from langchain_supabase_memory.memory.summaries import summarize
 
         return await self._services.arun(summarize(self._services, self._key, policy=policy, model=model))
@@ -68,6 +69,7 @@ class ConversationSummaries(ConversationPartHandle):
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> CompleteSummary:
         """The async twin of `complete`."""
+        await load("langchain_supabase_memory.memory.summaries")
         from langchain_supabase_memory.memory.summaries import complete_summary
 
         return await self._services.arun(complete_summary(self._services, self._key, policy=policy, model=model))
@@ -87,6 +89,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def alist(self, *, last: int | None = None) -> builtins.list[Segment]:
         """The async twin of `list`."""
+        await load("langchain_supabase_memory.operations.summaries.rolling")
         from langchain_supabase_memory.operations.summaries.rolling import list_segments
 
         return await self._services.arun(
@@ -117,6 +120,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def aedit(self, number: int, text: str, *, actor: str) -> int:
         """The async twin of `edit`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import edit_segment
 
         return await self._services.arun(
@@ -144,6 +148,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def adelete(self, number: int, *, actor: str) -> int:
         """The async twin of `delete`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import delete_segment
 
         return await self._services.arun(delete_segment(self._key, number, actor=actor))
@@ -176,6 +181,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def aregenerate(self, *, actor: str, include_edited: bool = False) -> SummaryResult:
         """The async twin of `regenerate`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import regenerate_summaries
 
         return await self._services.arun(
@@ -204,6 +210,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def arequest(self, *, priority: int | None = None) -> bool:
         """The async twin of `request`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import request
 
         return await self._services.arun(request(self._key, priority=priority))
@@ -223,6 +230,7 @@ class ConversationSummaries(ConversationPartHandle):
 
     async def aindex(self) -> int:
         """The async twin of `index`."""
+        await load("langchain_supabase_memory.operations.recall.summaries")
         from langchain_supabase_memory.operations.recall.summaries import index_summaries
 
         return await self._services.arun(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 from langchain_supabase_memory.operations.turns import TEMPLATE
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[Turn]:
         """The async twin of `list`."""
+        await load("langchain_supabase_memory.operations.turns")
         from langchain_supabase_memory.operations.turns import list_turns
 
         return await self._services.arun(
@@ -96,6 +97,7 @@ class ConversationTurns(ConversationPartHandle):
 
     async def aget(self, number: int) -> Turn | None:
         """The async twin of `get`."""
+        await load("langchain_supabase_memory.operations.turns")
         from langchain_supabase_memory.operations.turns import read_turn
 
         return await self._services.arun(read_turn(self._key, number, retention=self._services.settings.retention))
@@ -149,6 +151,7 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> str:
         """The async twin of `as_text`."""
+        await load("langchain_supabase_memory.operations.turns")
         from langchain_supabase_memory.operations.turns import turns_as_text
 
         return await self._services.arun(
@@ -208,6 +211,7 @@ class ConversationTurns(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[FoundSignal]:
         """The async twin of `signals`."""
+        await load("langchain_supabase_memory.operations.signals")
         from langchain_supabase_memory.operations.signals import signals
 
         return await self._services.arun(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.operations.work import ConversationStatus
@@ -22,6 +22,7 @@ class ConversationWork(ConversationPartHandle):
 
     async def astatus(self) -> ConversationStatus | None:
         """The async twin of `status`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import status_of
 
         return await self._services.arun(status_of(self._key))
@@ -38,6 +39,7 @@ class ConversationWork(ConversationPartHandle):
 
     async def aretry(self) -> int:
         """The async twin of `retry`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import retry_one
 
         return await self._services.arun(retry_one(self._key))

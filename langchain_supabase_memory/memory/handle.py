@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from langchain_supabase_memory.deadline import in_thread
 from langchain_supabase_memory.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
@@ -36,6 +40,16 @@ MEMORY_SYNONYMS: Final = {
     **dict.fromkeys(("settings", "config"), "SupabaseMemory.from_url(..., config=MemoryConfig(...)) to set them"),
 }
 """Common guesses at a memory's methods, and the right names."""
+
+
+async def load(module: str) -> None:
+    """Import a module in a thread unless it is there, so that the first call of a verb holds up no event loop.
+
+    Args:
+        module: Its full name.
+    """
+    if module not in sys.modules:
+        await in_thread(partial(import_module, module))
 
 
 class Handle(Unpicklable):

@@ -57,7 +57,7 @@ def observing(
         redactor: Removes secrets and personal data from texts that spans record.
         endpoint: Returns where calls go.
     """
-    if _tracer() is None and not metrics.measures:
+    if not is_on(metrics):
         yield HealthObserver(watching)
         return
     # Who neither traces nor measures imports nothing of this.
@@ -69,6 +69,11 @@ def observing(
             yield HealthObserver(watching)
         else:
             yield FlowObserver(watching, recorded, metrics, verb, redactor=redactor, endpoint=endpoint)
+
+
+def is_on(metrics: NoMetrics) -> bool:
+    """Return whether flows are traced or measured."""
+    return _tracer() is not None or metrics.measures
 
 
 class HealthObserver(Observer):

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Never, Self
 
 from langchain_supabase_memory.memory.config import DEFAULT_CONFIG, QUOTES, MemoryConfig, Settings
 from langchain_supabase_memory.memory.constructors import Constructors
+from langchain_supabase_memory.memory.handle import load
+from langchain_supabase_memory.memory.privacy import Privacy
+from langchain_supabase_memory.memory.profile import Profile
+from langchain_supabase_memory.memory.rollouts import Rollouts
 from langchain_supabase_memory.memory.services import ME
+from langchain_supabase_memory.memory.spaces import Spaces
+from langchain_supabase_memory.memory.topics import Topics
+from langchain_supabase_memory.memory.usage import DailyUsage
+from langchain_supabase_memory.memory.work import Work
 from langchain_supabase_memory.operations.recall.exact_search import LIMIT, Order
 from langchain_supabase_memory.operations.recall.query import EXACT_BELOW, Filters, Fusion
 from langchain_supabase_memory.settings import (
@@ -46,13 +54,6 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.language.messages.redaction.redactor import Redactor
     from langchain_supabase_memory.language.messages.redaction.rules import RedactionRule
     from langchain_supabase_memory.memory.doctor.finding import Finding
-    from langchain_supabase_memory.memory.privacy import Privacy
-    from langchain_supabase_memory.memory.profile import Profile
-    from langchain_supabase_memory.memory.rollouts import Rollouts
-    from langchain_supabase_memory.memory.spaces import Spaces
-    from langchain_supabase_memory.memory.topics import Topics
-    from langchain_supabase_memory.memory.usage import DailyUsage
-    from langchain_supabase_memory.memory.work import Work
     from langchain_supabase_memory.operations.advice import Advice
     from langchain_supabase_memory.operations.recall.ranges import TimeRange
 
@@ -400,6 +401,7 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> ConversationPage:
         """The async twin of `conversations`."""
+        await load("langchain_supabase_memory.operations.listing")
         from langchain_supabase_memory.operations.listing import conversations
 
         return await self._services.arun(
@@ -508,6 +510,7 @@ class SupabaseMemory(Constructors):
         exact_below: int = EXACT_BELOW,
     ) -> Recall:
         """The async twin of `recall`."""
+        await load("langchain_supabase_memory.operations.recall.search")
         from langchain_supabase_memory.operations.recall.search import recall
 
         return await self._services.arun(
@@ -603,6 +606,7 @@ class SupabaseMemory(Constructors):
         after: str | None = None,
     ) -> FoundPage:
         """The async twin of `find`."""
+        await load("langchain_supabase_memory.operations.recall.exact_search")
         from langchain_supabase_memory.operations.recall.exact_search import find
 
         return await self._services.arun(
@@ -677,6 +681,7 @@ class SupabaseMemory(Constructors):
         min_similarity: float | None = None,
     ) -> list[RecalledSummary]:
         """The async twin of `recall_summaries`."""
+        await load("langchain_supabase_memory.operations.recall.summaries")
         from langchain_supabase_memory.operations.recall.summaries import recall_summaries
 
         return await self._services.arun(
@@ -715,6 +720,7 @@ class SupabaseMemory(Constructors):
 
     async def aforget_user(self, *, agent_id: str | None = None, dry_run: bool = False) -> Receipt:
         """The async twin of `forget_user`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import forget_user
 
         return await self._services.arun(
@@ -766,6 +772,7 @@ class SupabaseMemory(Constructors):
         dry_run: bool = False,
     ) -> Receipt:
         """The async twin of `forget_expired`."""
+        await load("langchain_supabase_memory.memory.messages")
         from langchain_supabase_memory.memory.messages import forget_expired
 
         return await self._services.arun(
@@ -796,6 +803,7 @@ class SupabaseMemory(Constructors):
 
     async def aflush(self) -> int:
         """The async twin of `flush`."""
+        await load("langchain_supabase_memory.memory.outbox_delivery")
         from langchain_supabase_memory.memory.outbox_delivery import flush
 
         return await self._services.arun(flush(self._services))
@@ -821,6 +829,7 @@ class SupabaseMemory(Constructors):
 
     async def adoctor(self) -> list[Finding]:
         """The async twin of `doctor`."""
+        await load("langchain_supabase_memory.memory.doctor.checks")
         from langchain_supabase_memory.memory.doctor.checks import doctor
 
         return await self._services.arun(doctor(self._services))
@@ -843,6 +852,7 @@ class SupabaseMemory(Constructors):
 
     async def aadvice(self, *, agent_id: str | None = None) -> list[Advice]:
         """The async twin of `advice`."""
+        await load("langchain_supabase_memory.operations.advice")
         from langchain_supabase_memory.operations.advice import advice
 
         return await self._services.arun(advice(self._services.owner(), agent_id=agent_id))
@@ -850,48 +860,34 @@ class SupabaseMemory(Constructors):
     @property
     def privacy(self) -> Privacy:
         """A person's overrides for all of a user's conversations, and their history: `memory.privacy`."""
-        from langchain_supabase_memory.memory.privacy import Privacy
-
         return Privacy(self._services)
 
     @property
     def work(self) -> Work:
         """Due, running, waiting and dead work: `memory.work`."""
-        from langchain_supabase_memory.memory.work import Work
-
         return Work(self._services)
 
     @property
     def rollout(self) -> Rollouts:
         """The rollout of the memory to agents in stages, and comparisons of old and new context: `memory.rollout`."""
-        from langchain_supabase_memory.memory.rollouts import Rollouts
-
         return Rollouts(self._services)
 
     @property
     def spaces(self) -> Spaces:
         """The spaces that a user is in: `memory.spaces`. `memory.space(space_id)` is the handle of one."""
-        from langchain_supabase_memory.memory.spaces import Spaces
-
         return Spaces(self._services)
 
     @property
     def profile(self) -> Profile:
         """What is known of a user, from all of their conversations and from themself: `memory.profile`."""
-        from langchain_supabase_memory.memory.profile import Profile
-
         return Profile(self._services)
 
     @property
     def topics(self) -> Topics:
         """What a user's conversations are about, found without a model: `memory.topics`."""
-        from langchain_supabase_memory.memory.topics import Topics
-
         return Topics(self._services)
 
     @property
     def usage(self) -> DailyUsage:
         """What conversations came to on each day, in numbers alone: `memory.usage`."""
-        from langchain_supabase_memory.memory.usage import DailyUsage
-
         return DailyUsage(self._services)

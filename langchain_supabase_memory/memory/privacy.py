@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from langchain_supabase_memory.operations.controls import ControlChange, OptOut
@@ -50,6 +50,7 @@ class Privacy(MemoryHandle):
 
     async def aopt_out(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_out`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_out
 
         return await self._services.arun(opt_out(self._services.scope(agent_id=agent_id), topic, actor=actor))
@@ -76,6 +77,7 @@ class Privacy(MemoryHandle):
 
     async def aopt_in(self, topic: str | None = None, *, agent_id: str | None = None, actor: str) -> bool:
         """The async twin of `opt_in`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_in
 
         return await self._services.arun(opt_in(self._services.scope(agent_id=agent_id), topic, actor=actor))
@@ -92,6 +94,7 @@ class Privacy(MemoryHandle):
 
     async def aopt_outs(self, *, agent_id: str | None = None) -> list[OptOut]:
         """The async twin of `opt_outs`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import opt_outs
 
         return await self._services.arun(opt_outs(self._services.scope(agent_id=agent_id)))
@@ -109,6 +112,7 @@ class Privacy(MemoryHandle):
 
     async def achanges(self, *, agent_id: str | None = None, limit: int = 100) -> list[ControlChange]:
         """The async twin of `changes`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import changes
 
         return await self._services.arun(changes(self._services.scope(agent_id=agent_id), limit=limit))
@@ -141,6 +145,7 @@ class Privacy(MemoryHandle):
         self, chunk: Chunk | str, *, actor: str, useful: bool | None = None, importance: float | None = None
     ) -> float:
         """The async twin of `rate`."""
+        await load("langchain_supabase_memory.operations.controls")
         from langchain_supabase_memory.operations.controls import rate
 
         return await self._services.arun(
@@ -168,6 +173,7 @@ class Privacy(MemoryHandle):
 
     async def aconsent(self, purpose: Purpose, allowed: bool, *, actor: str) -> bool:
         """The async twin of `consent`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import consent
 
         return await self._services.arun(consent(self._services.owner(), purpose, allowed, actor=actor))
@@ -180,6 +186,7 @@ class Privacy(MemoryHandle):
 
     async def aconsents(self) -> list[Consent]:
         """The async twin of `consents`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import consents
 
         return await self._services.arun(consents(self._services.owner()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,7 @@ class Profile(MemoryHandle):
         limit: int | None = 200,
     ) -> list[ProfileItem]:
         """The async twin of `read`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import read
 
         return await self._services.arun(
@@ -73,6 +74,7 @@ class Profile(MemoryHandle):
 
     async def ahistory(self, item: ProfileItem | str) -> list[ProfileItem]:
         """The async twin of `history`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import history
 
         return await self._services.arun(history(self._services.owner(), item))
@@ -143,6 +145,7 @@ class Profile(MemoryHandle):
         author_kind: Literal["person", "application", "model"] = "person",
     ) -> str:
         """The async twin of `remember`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import remember
 
         return await self._services.arun(
@@ -179,6 +182,7 @@ class Profile(MemoryHandle):
 
     async def aconfirm(self, item: ProfileItem | str, *, actor: str | None = None) -> str:
         """The async twin of `confirm`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import confirm
 
         return await self._services.arun(confirm(self._services.owner(), item, actor=actor))
@@ -223,6 +227,7 @@ class Profile(MemoryHandle):
         actor: str | None = None,
     ) -> str:
         """The async twin of `correct`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import correct
 
         return await self._services.arun(
@@ -247,6 +252,7 @@ class Profile(MemoryHandle):
 
     async def adelete(self, item: ProfileItem | str, *, actor: str | None = None) -> None:
         """The async twin of `delete`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import delete
 
         await self._services.arun(delete(self._services.owner(), item, actor=actor))
@@ -268,6 +274,7 @@ class Profile(MemoryHandle):
 
     async def apin(self, item: ProfileItem | str, *, pinned: bool = True, actor: str | None = None) -> None:
         """The async twin of `pin`."""
+        await load("langchain_supabase_memory.operations.profile")
         from langchain_supabase_memory.operations.profile import pin
 
         await self._services.arun(pin(self._services.owner(), item, pinned=pinned, actor=actor))

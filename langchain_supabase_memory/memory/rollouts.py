@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,6 +48,7 @@ class Rollouts(MemoryHandle):
         self, stage: Stage, *, agent_id: str | None = None, actor: str, share: float = 1.0, rest: Stage = "off"
     ) -> Decision:
         """The async twin of `set`."""
+        await load("langchain_supabase_memory.operations.rollout.stages")
         from langchain_supabase_memory.operations.rollout.stages import set_stage
 
         return await self._services.arun(
@@ -69,6 +70,7 @@ class Rollouts(MemoryHandle):
 
     async def astage(self, *, agent_id: str | None = None) -> Stage | None:
         """The async twin of `stage`."""
+        await load("langchain_supabase_memory.operations.rollout.stages")
         from langchain_supabase_memory.operations.rollout.stages import stage
 
         return await self._services.arun(stage(self._services.agent(agent_id), self._services.served_user_id))
@@ -89,6 +91,7 @@ class Rollouts(MemoryHandle):
 
     async def ahistory(self, *, agent_id: str | None = None, last: int = 100) -> list[Decision]:
         """The async twin of `history`."""
+        await load("langchain_supabase_memory.operations.rollout.stages")
         from langchain_supabase_memory.operations.rollout.stages import history
 
         return await self._services.arun(history(self._services.agent(agent_id), last=last))
@@ -107,6 +110,7 @@ class Rollouts(MemoryHandle):
 
     async def acomparisons(self, thread_id: str, *, agent_id: str | None = None, last: int = 100) -> list[Comparison]:
         """The async twin of `comparisons`."""
+        await load("langchain_supabase_memory.operations.rollout.comparison")
         from langchain_supabase_memory.operations.rollout.comparison import comparisons
 
         return await self._services.arun(comparisons(self._services.key(thread_id, None, agent_id), last=last))
@@ -127,6 +131,7 @@ class Rollouts(MemoryHandle):
 
     async def areport(self, *, agent_id: str | None = None, since: datetime | None = None) -> RolloutReport:
         """The async twin of `report`."""
+        await load("langchain_supabase_memory.operations.rollout.comparison")
         from langchain_supabase_memory.operations.rollout.comparison import report
 
         return await self._services.arun(report(user_id=self._services.scope_text(), agent_id=agent_id, since=since))

@@ -23,6 +23,7 @@ from langchain_supabase_memory.errors import ConfigurationError, InvalidInputErr
 from langchain_supabase_memory.language.messages.redaction.redactor import redactor
 from langchain_supabase_memory.memory import instrumentation
 from langchain_supabase_memory.memory.background import CLOSE_SECONDS, FLUSH_SECONDS, BackgroundTasks
+from langchain_supabase_memory.memory.handle import load
 from langchain_supabase_memory.memory.health import HealthTracker
 from langchain_supabase_memory.memory.outbox import Outbox
 from langchain_supabase_memory.memory.pending_manifests import PendingManifests
@@ -385,6 +386,11 @@ class Services(Unpicklable):
             return False
         user = self.transport.user
         return user is not None and len(self._outbox_of_all.of_user(user)) > 0
+
+    async def aload_observer(self) -> None:
+        """Import what observes flows in a thread, where they are observed."""
+        if instrumentation.is_on(self.metrics):
+            await load("langchain_supabase_memory.memory.flow_observer")
 
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a running flow. It reports each failed step to `health`."""

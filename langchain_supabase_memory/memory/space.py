@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import SpaceHandle
+from langchain_supabase_memory.memory.handle import SpaceHandle, load
 from langchain_supabase_memory.operations.spaces import INVITATION_EXPIRY, Invitation, SpaceInfo
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Space(SpaceHandle):
 
     async def ainfo(self) -> SpaceInfo:
         """The async twin of `info`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import info
 
         return await self._services.arun(info(self._services.space_id, self._services.member))
@@ -60,6 +61,7 @@ class Space(SpaceHandle):
         self, *, name: str | None = None, about: str | None = None, keep: Retention | None = None
     ) -> None:
         """The async twin of `update`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import update
 
         await self._services.arun(
@@ -95,6 +97,7 @@ class Space(SpaceHandle):
         self, role: SpaceRole = "reader", *, uses: int = 1, expires: timedelta = INVITATION_EXPIRY
     ) -> Invitation:
         """The async twin of `invite`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import invite
 
         return await self._services.arun(
@@ -113,6 +116,7 @@ class Space(SpaceHandle):
 
     async def awithdraw_invitations(self) -> None:
         """The async twin of `withdraw_invitations`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import withdraw_invitations
 
         await self._services.arun(withdraw_invitations(self._services.space_id, self._services.member))
@@ -136,6 +140,7 @@ class Space(SpaceHandle):
 
     async def aset_member(self, member_id: str, role: SpaceRole | None) -> None:
         """The async twin of `set_member`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import set_member
 
         await self._services.arun(set_member(self._services.space_id, self._services.member, member_id, role))
@@ -161,6 +166,7 @@ class Space(SpaceHandle):
 
     async def aset_name(self, name: str, *, member_id: str | None = None) -> str:
         """The async twin of `set_name`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import set_name
 
         return await self._services.arun(
@@ -180,6 +186,7 @@ class Space(SpaceHandle):
 
     async def aleave(self) -> None:
         """The async twin of `leave`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import leave
 
         await self._services.arun(leave(self._services.space_id, self._services.member))
@@ -200,6 +207,7 @@ class Space(SpaceHandle):
 
     async def awithdraw(self, item: Contribution | BoardItem | str) -> None:
         """The async twin of `withdraw`."""
+        await load("langchain_supabase_memory.operations.contributions")
         from langchain_supabase_memory.operations.contributions import withdraw
 
         await self._services.arun(withdraw(self._services.space_id, self._services.member, item))
@@ -222,6 +230,7 @@ class Space(SpaceHandle):
 
     async def aforget(self, *, dry_run: bool = False) -> Receipt:
         """The async twin of `forget`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import forget
 
         return await self._services.arun(forget(self._services.space_id, self._services.member, dry_run=dry_run))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     import builtins
@@ -40,6 +40,7 @@ class Spaces(MemoryHandle):
 
     async def acreate(self, name: str, *, about: str = "", keep: Retention | None = None) -> SpaceInfo:
         """The async twin of `create`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import create
 
         return await self._services.arun(create(self._services.owner(), name, about=about, keep=keep))
@@ -52,6 +53,7 @@ class Spaces(MemoryHandle):
 
     async def alist(self) -> builtins.list[SpaceInfo]:
         """The async twin of `list`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import spaces
 
         return await self._services.arun(spaces(self._services.owner()))
@@ -75,6 +77,7 @@ class Spaces(MemoryHandle):
 
     async def ajoin(self, token: str) -> SpaceInfo:
         """The async twin of `join`."""
+        await load("langchain_supabase_memory.operations.spaces")
         from langchain_supabase_memory.operations.spaces import join
 
         return await self._services.arun(join(self._services.owner(), token))
@@ -87,6 +90,7 @@ class Spaces(MemoryHandle):
 
     async def ashared_data(self) -> SharedData:
         """The async twin of `shared_data`."""
+        await load("langchain_supabase_memory.operations.contributions")
         from langchain_supabase_memory.operations.contributions import shared_data
 
         return await self._services.arun(shared_data(self._services.owner()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import ConversationPartHandle
+from langchain_supabase_memory.memory.handle import ConversationPartHandle, load
 
 if TYPE_CHECKING:
     import builtins
@@ -63,6 +63,7 @@ class SupersededMessages(ConversationPartHandle):
         retention: Retention | None = None,
     ) -> builtins.list[StoredMessage]:
         """The async twin of `list`."""
+        await load("langchain_supabase_memory.operations.conversations")
         from langchain_supabase_memory.operations.conversations import read_superseded
 
         return await self._services.arun(
@@ -95,6 +96,7 @@ class SupersededMessages(ConversationPartHandle):
 
     async def areinstate(self, message_ids: Sequence[str]) -> builtins.list[int]:
         """The async twin of `reinstate`."""
+        await load("langchain_supabase_memory.operations.conversations")
         from langchain_supabase_memory.operations.conversations import reinstate
 
         return await self._services.arun(reinstate(self._key, message_ids))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,7 @@ class Topics(MemoryHandle):
         self, *, since: datetime | None = None, hidden: bool = False, quotes: int = 1, limit: int = 200
     ) -> list[Topic]:
         """The async twin of `read`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import read
 
         return await self._services.arun(
@@ -82,6 +83,7 @@ class Topics(MemoryHandle):
 
     async def aget(self, topic: Topic | str, *, quotes: int = 5) -> Topic | None:
         """The async twin of `get`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import get
 
         return await self._services.arun(
@@ -109,6 +111,7 @@ class Topics(MemoryHandle):
         self, *, since: datetime | None = None, topic: Topic | str | None = None, hidden: bool = False
     ) -> list[TopicDay]:
         """The async twin of `days`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import days
 
         return await self._services.arun(days(self._services.owner(), since=since, topic=topic, hidden=hidden))
@@ -131,6 +134,7 @@ class Topics(MemoryHandle):
 
     async def arename(self, topic: Topic | str, name: str | None, *, actor: str) -> None:
         """The async twin of `rename`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import rename
 
         await self._services.arun(
@@ -158,6 +162,7 @@ class Topics(MemoryHandle):
 
     async def amerge(self, topic: Topic | str, into: Topic | str | None, *, actor: str) -> str:
         """The async twin of `merge`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import merge
 
         return await self._services.arun(merge(self._services.owner(), topic, into, actor=actor))
@@ -179,6 +184,7 @@ class Topics(MemoryHandle):
 
     async def ahide(self, topic: Topic | str, *, hidden: bool = True, actor: str) -> None:
         """The async twin of `hide`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import hide
 
         await self._services.arun(hide(self._services.owner(), topic, hidden=hidden, actor=actor))
@@ -210,6 +216,7 @@ class Topics(MemoryHandle):
         self, topic: Topic | str, *, words: Sequence[str] | None = None, actor: str, dry_run: bool = False
     ) -> ForgottenTopic:
         """The async twin of `forget`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import forget
 
         return await self._services.arun(
@@ -231,6 +238,7 @@ class Topics(MemoryHandle):
 
     async def arecluster(self) -> bool:
         """The async twin of `recluster`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import recluster
 
         return await self._services.arun(recluster(self._services.owner(), embedder=self._services.embedder_name))
@@ -246,6 +254,7 @@ class Topics(MemoryHandle):
 
     async def aupdate(self) -> TopicUpdate:
         """The async twin of `update`."""
+        await load("langchain_supabase_memory.operations.topics")
         from langchain_supabase_memory.operations.topics import update
 
         return await self._services.arun(update(self._services.served_user_id, embedder=self._services.embedder_name))

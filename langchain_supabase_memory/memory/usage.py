@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from datetime import date
@@ -39,6 +39,7 @@ class DailyUsage(MemoryHandle):
         self, *, since: date | None = None, until: date | None = None, agent_id: str | None = None
     ) -> list[UsageDay]:
         """The async twin of `by_day`."""
+        await load("langchain_supabase_memory.operations.usage")
         from langchain_supabase_memory.operations.usage import by_day
 
         return await self._services.arun(by_day(self._services.owner(), since=since, until=until, agent_id=agent_id))
@@ -58,6 +59,7 @@ class DailyUsage(MemoryHandle):
 
     async def aupdate(self) -> int:
         """The async twin of `update`."""
+        await load("langchain_supabase_memory.operations.usage")
         from langchain_supabase_memory.operations.usage import update
 
         return await self._services.arun(update(self._services.served_user_id))
@@ -87,6 +89,7 @@ class DailyUsage(MemoryHandle):
         self, *, since: date | None = None, until: date | None = None, agent_id: str | None = None, k: int | None = None
     ) -> Insights:
         """The async twin of `insights`."""
+        await load("langchain_supabase_memory.operations.usage")
         from langchain_supabase_memory.operations.usage import insights
 
         return await self._services.arun(insights(since=since, until=until, agent_id=agent_id, k=k))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from langchain_supabase_memory.memory.handle import MemoryHandle
+from langchain_supabase_memory.memory.handle import MemoryHandle, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +74,7 @@ class Work(MemoryHandle):
         after: tuple[str, str] | None = None,
     ) -> list[ConversationStatus]:
         """The async twin of `status`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import status
 
         return await self._services.arun(
@@ -96,6 +97,7 @@ class Work(MemoryHandle):
 
     async def aqueue(self) -> Queue:
         """The async twin of `queue`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import queue
 
         return await self._services.arun(queue())
@@ -116,6 +118,7 @@ class Work(MemoryHandle):
 
     async def aretry(self, *, agent_id: str | None = None, thread_id: str | None = None) -> int:
         """The async twin of `retry`."""
+        await load("langchain_supabase_memory.operations.work")
         from langchain_supabase_memory.operations.work import retry
 
         return await self._services.arun(retry(self._services.served_user_id, agent_id=agent_id, thread_id=thread_id))
@@ -141,6 +144,7 @@ class Work(MemoryHandle):
 
     async def aunreadable(self, *, limit: int | None = None) -> list[UnreadableMessage]:
         """The async twin of `unreadable`."""
+        await load("langchain_supabase_memory.operations.unreadable")
         from langchain_supabase_memory.operations.unreadable import unreadable
 
         return await self._services.arun(unreadable(self._services.served_user_id, limit=limit))
@@ -174,6 +178,7 @@ class Work(MemoryHandle):
         self, *, prefix: str | None = None, contains: str | None = None, limit: int = 25, after: str | None = None
     ) -> UserPage:
         """The async twin of `users`."""
+        await load("langchain_supabase_memory.operations.users")
         from langchain_supabase_memory.operations.users import list_users
 
         return await self._services.arun(
@@ -209,6 +214,7 @@ class Work(MemoryHandle):
         self, *, policy: SummaryPolicy | None = None, model: Summarizer | None = None
     ) -> dict[ConversationKey, SummaryResult]:
         """The async twin of `summarize_due`."""
+        await load("langchain_supabase_memory.memory.summaries")
         from langchain_supabase_memory.memory.summaries import summarize_due
 
         return await self._services.arun(
@@ -241,6 +247,7 @@ class Work(MemoryHandle):
 
     async def aindex_due(self, *, messages: int = 0) -> dict[ConversationKey, IndexResult]:
         """The async twin of `index_due`."""
+        await load("langchain_supabase_memory.operations.due")
         from langchain_supabase_memory.operations.due import index_due
 
         return await self._services.arun(
