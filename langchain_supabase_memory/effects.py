@@ -103,8 +103,11 @@ class Resources(Protocol):
     def observing(self, flow: Flow[Any]) -> AbstractContextManager[Observer]:
         """Return the observer of a flow while it runs."""
 
+    def load_observer(self) -> None:
+        """Import what `observing` needs."""
+
     async def aload_observer(self) -> None:
-        """Import what `observing` needs, without holding up the event loop."""
+        """The same in a thread, so that it holds up no event loop."""
 
 
 @dataclass(frozen=True)
@@ -542,6 +545,8 @@ def run(flow: Generator[Step[Any], Any, T], resources: Resources | None = None) 
     Returns:
         The flow's result.
     """
+    if resources is not None:
+        resources.load_observer()
     with _observing(flow, resources) as observer:
         try:
             step = next(flow)

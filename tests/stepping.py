@@ -36,6 +36,9 @@ class Answers:
     def answering(self, step: ModelStep) -> AbstractContextManager[Any]:
         raise AssertionError(f"no model is asked for: {step}")
 
+    def load_observer(self) -> None:
+        pass
+
     async def aload_observer(self) -> None:
         pass
 

@@ -84,7 +84,7 @@ IDS = {
 """These ids, with their descriptions in the docstring of a memory's verb."""
 
 
-AWAITED = {"run", "_run", "perform", "batch", "remember", "forget", "answer", "embed_documents"}
+AWAITED = {"run", "_run", "perform", "batch", "remember", "forget", "answer", "embed_documents", "load_observer"}
 """The functions that a twin awaits, under their names with the prefix; their arguments do not change."""
 
 

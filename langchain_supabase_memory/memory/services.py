@@ -387,8 +387,11 @@ class Services(Unpicklable):
         user = self.transport.user
         return user is not None and len(self._outbox_of_all.of_user(user)) > 0
 
+    def load_observer(self) -> None:
+        """Do nothing: `observing` imports what observes flows itself."""
+
     async def aload_observer(self) -> None:
-        """Import what observes flows in a thread, where they are observed."""
+        """Import the same in a thread, so that it holds up no event loop."""
         if instrumentation.is_on(self.metrics):
             await load("langchain_supabase_memory.memory.flow_observer")
 
