@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -60,18 +61,26 @@ def run(code: str, *arguments: str) -> str:
     return result.stdout.strip()
 
 
+def ends(folder: Path) -> None:
+    """The server ends with the last process, on a busy machine a while after it."""
+    last = time.monotonic() + 30
+    while (folder / "postmaster.pid").exists():
+        assert time.monotonic() < last
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_a_server_that_is_killed_is_started_again_in_the_same_process(tmp_path: Path) -> None:
     folder = tmp_path / HARD
     assert run(LIVES_AGAIN, str(folder), "1") == "stored 4"
-    assert not (folder / "postmaster.pid").exists(), "it ends with the last process"
+    ends(folder)
     # A container starts anew, and gives the number of the server that was killed to somebody else.
     stranger = os.getpid()
     lines = [str(stranger), str(folder), "1700000000", "5432", str(folder), "", "1 1", "ready"]
     (folder / "postmaster.pid").write_text("\n".join(lines) + "\n")
     assert run(LIVES_AGAIN, str(folder), "0") == "stored 6"
-    assert not (folder / "postmaster.pid").exists()
+    ends(folder)
 
 
 @pytest.mark.slow
