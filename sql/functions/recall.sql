@@ -1041,7 +1041,7 @@ as $function$
   pairs as (
     select p.*
     from (select distinct on (a.conversation_id, a.place)
-                 a.conversation_id, a.place, a.part, a.own, a.words, q.place as asked_place, q.part as asked_part,
+                 a.conversation_id, a.place, a.part, a.own, a.words, q.part as asked_part,
                  q.own as asked_own, q.words as asked_words, q.is_question
           from alone a
           join alone q on q.conversation_id = a.conversation_id and q.place = a.place - 1
@@ -1051,7 +1051,7 @@ as $function$
   paired as (
     select p.conversation_id, o.place, o.part, o.own
     from pairs p
-    cross join lateral (values (p.place, p.part, p.asked_own), (p.asked_place, p.asked_part, p.own)) as o (place, part, own)),
+    cross join lateral (values (p.place, p.part, p.asked_own), (p.place - 1, p.asked_part, p.own)) as o (place, part, own)),
   scored as not materialized (
     select a.*, o.own as other, b.beside_2, a.own + b.beside_2 as score
     from alone a
