@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -42,14 +41,19 @@ MEMORY_SYNONYMS: Final = {
 """Common guesses at a memory's methods, and the right names."""
 
 
+_loaded: Final[set[str]] = set()
+
+
 async def load(module: str) -> None:
-    """Import a module in a thread unless it is there, so that the first call of a verb holds up no event loop.
+    """Import a module in a thread at its first call, so that the first call of a verb holds up no event loop.
 
     Args:
         module: Its full name.
     """
-    if module not in sys.modules:
+    # `sys.modules` also has what another thread is still importing, for which an import would wait.
+    if module not in _loaded:
         await in_thread(partial(import_module, module))
+        _loaded.add(module)
 
 
 class Handle(Unpicklable):
