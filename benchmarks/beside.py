@@ -14,21 +14,24 @@ from typing import TYPE_CHECKING, Final
 import psycopg
 
 from benchmarks import fill, floors
-from benchmarks.contestants import (
-    APPEND_ONLY,
+from benchmarks.contestants import APPEND_ONLY, PEERS
+from benchmarks.harness import Table, rotated, verdict
+from benchmarks.processes import Process, Task
+from benchmarks.titles import (
+    APPEND_TITLE,
     CAREFUL,
     DATA_API,
     DIRECT,
     FLOOR,
     FLOOR_LC,
+    LOAD_TITLE,
     LOCK,
     LOCK_BARE,
-    PEERS,
+    PROCESSOR_TITLE,
     SAVER,
     SQL,
+    TURNS_TITLE,
 )
-from benchmarks.harness import Table, rotated, verdict
-from benchmarks.processes import Process, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,10 +42,6 @@ if TYPE_CHECKING:
 APPENDED: Final = (1000, 10_000)
 LOADED: Final = (1000, 100_000)
 LEVELS: Final = (1, 16, 64)
-APPEND_TITLE: Final = "Append a turn of two messages"
-LOAD_TITLE: Final = "Load about 12,000 characters for the next prompt"
-TURNS_TITLE: Final = "Turns per second: load, then append two messages"
-PROCESSOR_TITLE: Final = "Client CPU time per turn"
 
 _MESSAGES_OF_TURNS: Final = 200
 _ROUND: Final = "ms: the median of all tries"

@@ -18,6 +18,7 @@ from langchain_core.messages.base import message_to_dict
 
 from benchmarks import work
 from benchmarks.services import Clients
+from benchmarks.titles import CAREFUL, DATA_API, DIRECT, FLOOR, FLOOR_LC, HISTORY, LOCK, LOCK_BARE, SAVER, SQL
 from langchain_supabase_memory.language.messages import codec
 from langchain_supabase_memory.settings import DEFAULT_BUDGET
 
@@ -30,17 +31,6 @@ if TYPE_CHECKING:
 CHARACTERS: Final = DEFAULT_BUDGET.characters or 12_000
 MESSAGES: Final = 28
 """This many messages of the mean length of 440 have about as many characters."""
-
-FLOOR: Final = "floor"
-FLOOR_LC: Final = "floor + LangChain messages"
-LOCK_BARE: Final = "lock the counter and insert, text and payload"
-LOCK: Final = "lock the counter and insert, the memory's rows"
-SQL: Final = "memory_append, JSON ready"
-DIRECT: Final = "this package, direct"
-DATA_API: Final = "this package, Data API"
-CAREFUL: Final = "careful supabase-py"
-HISTORY: Final = "langchain-postgres"
-SAVER: Final = "LangGraph AsyncPostgresSaver"
 
 
 class Contestant(Protocol):

@@ -15,6 +15,7 @@ import psycopg
 from benchmarks import fill
 from benchmarks.fill import Filling
 from benchmarks.harness import Table, interleaved, verdict
+from benchmarks.titles import CONVERSATION_TITLE
 from langchain_supabase_memory import SupabaseMemory
 from tests.counting import CountingTransport
 from tests.verbs import OF_A_CONVERSATION, OF_A_DATABASE, Subject
@@ -32,7 +33,6 @@ BOUND: Final = 2.0
 CHUNKS: Final = 500
 """The number of newest messages that are indexed; chunks expire, so a conversation of any length has about as many."""
 
-CONVERSATION_TITLE: Final = "Growth with the number of messages, direct"
 DATABASE_TITLE: Final = "Growth with the number of conversations, direct"
 
 _OF_A_USER: Final = 100

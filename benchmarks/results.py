@@ -13,11 +13,23 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
-from benchmarks.beside import APPEND_TITLE, LOAD_TITLE, PROCESSOR_TITLE, TURNS_TITLE
-from benchmarks.contestants import CAREFUL, DATA_API, DIRECT, FLOOR_LC, HISTORY, LOCK, SAVER, SQL
-from benchmarks.growth import CONVERSATION_TITLE
 from benchmarks.harness import Table
-from benchmarks.turns import MANIFEST_TITLE
+from benchmarks.titles import (
+    APPEND_TITLE,
+    CAREFUL,
+    CONVERSATION_TITLE,
+    DATA_API,
+    DIRECT,
+    FLOOR_LC,
+    HISTORY,
+    LOAD_TITLE,
+    LOCK,
+    MANIFEST_TITLE,
+    PROCESSOR_TITLE,
+    SAVER,
+    SQL,
+    TURNS_TITLE,
+)
 
 _HERE: Final = Path(__file__).parent
 _STORED: Final = _HERE / "results.json"

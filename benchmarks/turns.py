@@ -14,6 +14,7 @@ import psycopg
 
 from benchmarks import fill, work
 from benchmarks.harness import Table, exponent, interleaved, verdict
+from benchmarks.titles import MANIFEST_TITLE
 from langchain_supabase_memory import MemoryConfig, Retention, SupabaseMemory
 from langchain_supabase_memory.settings import ManifestPolicy
 from tests.counting import CountingTransport
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 BOUND: Final = 1.5
 GROWTH_BOUND: Final = 0.05
 MANIFEST_BOUND: Final = 1.05
-MANIFEST_TITLE: Final = "A turn of two messages with its manifest"
 TURNS: Final = 10
 USERS: Final = 64
 _MESSAGES: Final = 2 * TURNS

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -366,3 +368,11 @@ def test_targets_have_verdicts_and_questions_are_compared_one_by_one() -> None:
     change = found.changes["ours, r@10"]
     assert (change["before"], change["now"], change["mean"]) == (33.33, 66.67, 33.33)
     assert change["low"] <= change["mean"] <= change["high"]
+
+
+def test_the_benchmark_of_recall_needs_no_package_of_the_other_benchmarks() -> None:
+    """Its environment has its own group and two extras; what it imports is checked where everything is installed."""
+    others = ("psycopg_pool", "langmem", "fastapi", "fastmcp", "langgraph.checkpoint.postgres")
+    code = f"import sys; sys.modules.update(dict.fromkeys({others!r})); import benchmarks.retrieval.__main__"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
