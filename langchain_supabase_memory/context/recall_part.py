@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _BEYOND: Final = 2_000
 """So many characters more are asked for than a pack has."""
 
+_MOST: Final = 12_000
+"""The characters of a pack for which most is asked: of a turn's own question no pack shows more than 8,400."""
+
 WORTH_OF_PAST: Final = 0.2
 """A passage that answers a question about the past has at least this share of the best one's score."""
 
@@ -66,7 +69,8 @@ class RecallRequest:
         # What the other parts leave over is filled with it, too; short ones fill what long ones do not. Who asks
         # nothing is told a line or two of what is not shown anyway.
         is_asked = self.strict or budget.is_small or any(map(is_question_or_request, self._texts))
-        characters = budget.about_characters + _BEYOND if is_asked else 2 * _BEYOND
+        most = budget.about_characters if self.strict else min(budget.about_characters, _MOST)
+        characters = most + _BEYOND if is_asked else 2 * _BEYOND
         # A reranker has scores of its own.
         is_chosen = self.strict or budget.is_small or self.capabilities.candidates > 0
         least = None if is_chosen else WORTH_OF_PAST

@@ -13,7 +13,7 @@ from langchain_supabase_memory.operations.arguments import conversation_ids, mom
 from langchain_supabase_memory.operations.boards.kinds import BoardItemKind, ItemLists
 from langchain_supabase_memory.operations.boards.perspective import EXAMPLE, KEPT, Perspective, ordering_effort, ranked
 from langchain_supabase_memory.operations.boards.schema import AuthorKind
-from langchain_supabase_memory.operations.rows import time_of
+from langchain_supabase_memory.operations.rows import frozen_value, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -285,7 +285,7 @@ def board_item(row: Mapping[str, Any]) -> BoardItem:
         value = row.get(name)
         if value is not None:
             values[name] = datetime.fromisoformat(value)
-    return BoardItem(**values)
+    return frozen_value(BoardItem, values)
 
 
 def _change(row: Mapping[str, Any]) -> BoardChange:

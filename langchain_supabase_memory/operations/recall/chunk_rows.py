@@ -6,7 +6,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.operations.rows import time_of
+from langchain_supabase_memory.operations.rows import frozen_value, time_of
 from langchain_supabase_memory.values import Chunk, Signal
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ _AS_THEY_ARE: Final = frozenset(each.name for each in fields(Chunk)) - {"said_at
 def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     """Return a chunk of the SQL functions as a value."""
     values = {name: value for name, value in row.items() if name in _AS_THEY_ARE}
+    values |= {"score_parts": {}, "before": [], "after": []} | extra
     values["episode"] = row["stretch"]
     values["said_at"] = datetime.fromisoformat(row["said_at"])
     values["expires_at"] = time_of(row["expires_at"])
@@ -25,4 +26,4 @@ def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
         values["signals"] = Signal(row["signals"])
     if row.get("tone") is not None:
         values["tone"] = row["tone"] / 100
-    return Chunk(**values, **extra)
+    return frozen_value(Chunk, values)
