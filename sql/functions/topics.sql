@@ -216,55 +216,70 @@ $function$;
 -- it. The caller holds the profile's lock.
 create or replace function memory_private.describe_topic(p_user_id text, p_topic_id uuid) returns void
 language plpgsql volatile security invoker set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
+set plan_cache_mode = force_generic_plan set enable_sort = off set enable_nestloop = off set jit = off
 as $function$
 declare
-  v_members constant memory.topic_stretches[] := array(
-    select m from memory_private.newest_topic_stretches(p_user_id, p_topic_id) m);
-  v_first timestamptz;
-  v_model text;
-  v_mean  {{vector_schema}}.halfvec;
-  v_words text[];
-  v_terms text[];
-  v_weights real[];
+  v_found record;
 begin
-  if v_members = '{}' then
+  with members as materialized (
+    select m.at, m.model, m.embedding, m.terms, m.words
+    from memory_private.newest_topic_stretches(p_user_id, p_topic_id) m),
+  newest as materialized (
+    select count(*) as members, max(m.at) as last_at,
+           (select o.model from members o where o.model is not null order by o.at desc limit 1) as model
+    from members m),
+  -- Of most words only how many have them is asked, and of few how they are written.
+  counted as materialized (
+    select w.term, count(*) as members, avg(w.place::float8) as place
+    from members m cross join lateral unnest(m.terms) with ordinality as w (term, place)
+    group by w.term),
+  known as (
+    select w.term, count(*) as topics
+    from (select o.term
+          from (select t.terms from memory.topics t
+                where t.user_id = p_user_id and t.id <> p_topic_id order by t.id offset 0) t
+          cross join lateral unnest(t.terms) as o (term) offset 0) w
+    join counted c using (term)
+    group by w.term),
+  ranked as materialized (
+    select c.term, c.place, c.members / n.members::float8 as share,
+           c.members / n.members::float8 * ln(1 + n.topics / (1 + coalesce(k.topics, 0))::float8) as score
+    from counted c left join known k using (term)
+    cross join (select o.members, (
+                  select count(*) + 1 from (select from memory.topics t where t.user_id = p_user_id order by t.id offset 0) t
+                ) as topics
+                from newest o) n
+    order by score desc, c.place, c.term collate "C" limit 40),
+  written as (
+    select r.term, mode() within group (order by w.word collate "C") as word
+    from (select u.term, u.word from members m cross join lateral unnest(m.terms, m.words) as u (term, word) offset 0) w
+    join (select o.term from ranked o where o.share >= 0.3 order by o.score desc, o.place, o.term collate "C" limit 8) r
+      using (term)
+    group by r.term)
+  select n.*, w.*,
+         (select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(m.embedding)) from members m where m.model = n.model)
+           as centroid
+    into v_found
+    from newest n
+   cross join (
+     select coalesce(array_agg(r.term order by r.score desc, r.place, r.term collate "C"), '{}') as terms,
+            coalesce(array_agg((r.score / l.length)::real order by r.score desc, r.place, r.term collate "C"), '{}') as weights,
+            coalesce(array_agg(o.word order by r.score desc, r.place, r.term collate "C")
+                     filter (where o.word is not null), '{}') as words
+     from ranked r left join written o using (term)
+     cross join (select sqrt(sum(q.score ^ 2)) as length from ranked q) l) w;
+  if v_found.members = 0 then
     delete from memory.topics t
      where t.user_id = p_user_id and t.id = p_topic_id and t.name is null and not t.hidden and t.merged_into is null
        and not exists (select from memory.topics o where o.user_id = p_user_id and o.merged_into = p_topic_id);
   end if;
-  select s.at into v_first from memory.topic_stretches s
-   where s.user_id = p_user_id and s.topic_id = p_topic_id and s.at is not null
-   order by s.at nulls first limit 1;
-  select m.model into v_model from unnest(v_members) m where m.model is not null order by m.at desc limit 1;
-  select {{vector_schema}}.l2_normalize({{vector_schema}}.avg(m.embedding)) into v_mean
-    from unnest(v_members) m where m.model = v_model;
-  with counted as (
-    select w.term, mode() within group (order by w.word collate "C") as word,
-           count(*) / cardinality(v_members)::float8 as share, avg(w.place) as place
-    from unnest(v_members) m cross join lateral unnest(m.terms, m.words) with ordinality as w (term, word, place)
-    group by w.term),
-  known as (
-    select w.term, count(*) as topics
-    from memory.topics t cross join lateral unnest(t.terms) as w (term)
-    where t.user_id = p_user_id and t.id <> p_topic_id
-    group by w.term),
-  ranked as (
-    select c.term, c.word, c.share, c.place,
-           c.share * ln(1 + (select count(*) + 1 from memory.topics t where t.user_id = p_user_id)
-                            / (1 + coalesce(k.topics, 0))::float8) as score
-    from counted c left join known k using (term)
-    order by score desc, c.place, c.term collate "C" limit 40)
-  select array_agg(r.term order by r.score desc, r.place, r.term collate "C"),
-         array_agg((r.score / l.length)::real order by r.score desc, r.place, r.term collate "C"),
-         (array_agg(r.word order by r.score desc, r.place, r.term collate "C") filter (where r.share >= 0.3))[:8]
-    into v_terms, v_weights, v_words
-    from ranked r cross join (select sqrt(sum(r.score ^ 2)) as length from ranked r) l;
   update memory.topics t
-     set stretches = case when v_members = '{}' then 0 else greatest(t.stretches, 1) end,
-         first_at = v_first, last_at = (select max(m.at) from unnest(v_members) m),
-         words = coalesce(v_words, '{}'), terms = coalesce(v_terms, '{}'), weights = coalesce(v_weights, '{}'),
-         model = case when v_mean is not null then v_model end, centroid = v_mean
+     set stretches = case when v_found.members = 0 then 0 else greatest(t.stretches, 1) end,
+         first_at = (select s.at from memory.topic_stretches s
+                     where s.user_id = p_user_id and s.topic_id = p_topic_id and s.at is not null
+                     order by s.at nulls first limit 1),
+         last_at = v_found.last_at, words = v_found.words, terms = v_found.terms, weights = v_found.weights,
+         model = case when v_found.centroid is not null then v_found.model end, centroid = v_found.centroid
    where t.user_id = p_user_id and t.id = p_topic_id;
 end
 $function$;
@@ -456,7 +471,7 @@ declare
   v_near  record;
   v_new   bigint := 0;
   v_done  bigint := 0;
-  v_topics uuid[] := '{}';
+  v_left  uuid[] := '{}'; -- topics that lost one
   v_near_enough real;
 begin
   select c.* into v_c from memory.conversations c
@@ -496,8 +511,8 @@ begin
     v_new := v_new + (v_s.topic_id is null)::integer;
     if v_s.topic_id is distinct from v_near.topic_id then
       perform memory_private.count_topic_stretches(v_user, array[v_s.topic_id, v_near.topic_id], array[-1, 1]);
+      v_left := v_left || v_s.topic_id;
     end if;
-    v_topics := v_topics || v_s.topic_id || v_near.topic_id;
     update memory.topic_stretches s
        set topic_id = v_near.topic_id, due = false, strength = v_near.strength, at = v_f.began_at,
            messages = v_f.messages, words = v_f.words, terms = v_f.terms,
@@ -507,7 +522,7 @@ begin
       perform memory_private.describe_topic(v_user, v_near.topic_id); -- the next may be near it
     end if;
   end loop;
-  perform memory_private.describe_topic(v_user, t.id) from (select distinct t as id from unnest(v_topics) t where t is not null) t;
+  perform memory_private.describe_topic(v_user, t.id) from (select distinct l as id from unnest(v_left) l where l is not null) t;
   if v_done > 0 then
     perform memory_private.merge_smallest_topics(v_user), memory_private.count_new_stretches(v_user, v_new);
   end if;

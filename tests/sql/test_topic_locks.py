@@ -1,4 +1,4 @@
-"""Topics and two writers: no order of locks ends in a deadlock, and a deletion looks at each topic once."""
+"""Topics and two writers: no order of locks ends in a deadlock, and each looks at a topic once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from langchain_supabase_memory import SupabaseMemory
+from tests.counting import TOUCHED
 from tests.spaces import call
 
 Writer = Callable[[psycopg.Connection[Any], str], Any]
@@ -172,3 +173,28 @@ def test_a_topic_counts_what_it_lost_whenever_constraints_are_checked(
         assert [each.episodes for each in memory.topics.read()] == [1]
         memory.conversation("c").forget()
         assert memory.topics.read() == []
+
+
+def test_an_episode_reads_its_topic_once(sql: psycopg.Connection[Any], conn_string: str, user_id: str) -> None:
+    """What a topic's row says is computed from its 200 newest episodes."""
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, model=None) as memory:
+        call(
+            sql, "append", thread_id="new", messages=[{"role": "user", "content": "The kettle leaks."}], user_id=user_id
+        )
+        memory.conversation("new").index()
+    with sql.transaction():
+        sql.execute(
+            "with c as (insert into memory.conversations (user_id, thread_id) values (%(user)s, 'old') returning id),"
+            " t as (insert into memory.topics (user_id, words, terms, weights, stretches)"
+            " values (%(user)s, '{kettle}', '{kettle}', '{1}', 1000) returning id)"
+            " insert into memory.topic_stretches (user_id, conversation_id, stretch, topic_id, due, at, words, terms)"
+            " select %(user)s, c.id, n, t.id, false, now(), '{kettle}', '{kettle}'"
+            " from c, t, generate_series(1, 1000) n",
+            {"user": user_id},
+        )
+    with sql.transaction():
+        before = sql.execute(TOUCHED, [["topic_stretches"]]).fetchall()[0][0]
+        assert call(sql, "assign_topics", thread_id="new", user_id=user_id)["assigned"] == 1
+        read = sql.execute(TOUCHED, [["topic_stretches"]]).fetchall()[0][0] - before
+    assert sql.execute("select stretches from memory.topics where user_id = %s", [user_id]).fetchall() == [(1001,)]
+    assert 200 <= read < 250
