@@ -547,7 +547,7 @@ def forget_expired(
     for name, value in whose.items():
         if value is not None:
             check_id(name.removeprefix("p_"), value)
-    arguments = {"p_retention": retention_argument(retention), **whose, "p_dry_run": dry_run, "p_limit": 100}
+    arguments = {"p_retention": retention_argument(retention), **whose, "p_dry_run": dry_run, "p_limit": 1000}
     while True:
         place = {"p_after_user": after.get("user"), "p_after": after.get("id")}
         answer = yield from call("memory_forget_expired", {**arguments, **place})

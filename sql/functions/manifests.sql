@@ -1,10 +1,9 @@
 -- Manifests: what stood in a prompt, in numbers. They come with the answer's append and cost it nothing if they are
 -- none; where words have changed or gone since, the reader is told.
 
--- Deletes manifests that are too old, or only the oldest p_most of them.
+-- Deletes those of the oldest p_most manifests of a conversation that are too old.
 create or replace function memory_private.expire_manifests(
-  p_user_id text, p_conversation_id uuid,
-  p_most integer default null -- so many of the oldest; null: all
+  p_user_id text, p_conversation_id uuid, p_most integer
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_sort = off set jit = off
@@ -13,7 +12,7 @@ declare
   v_now constant timestamptz := clock_timestamp();
 begin
   -- Mostly the oldest is one of the first to go: where it stays, an append looks no further.
-  if p_most is not null and (
+  if (
     select k.expires_at >= v_now from memory.context_manifests k
     where k.user_id = p_user_id and k.conversation_id = p_conversation_id
     order by k.sequence, k.id
@@ -31,6 +30,37 @@ begin
    where x.user_id = p_user_id and x.conversation_id = p_conversation_id
      and x.user_id = r.user_id and x.conversation_id = r.conversation_id and x.sequence = r.sequence and x.id = r.id
      and x.expires_at < v_now;
+end
+$function$;
+
+-- Deletes an owner's manifests that are too old, the oldest first, and returns how many. Where none is, it reads nothing.
+create or replace function memory_private.expire_owner_manifests(
+  p_user_id   text,
+  p_agent_id  text,   -- null: with all agents
+  p_thread_id text,   -- null: of all threads
+  p_limit     bigint
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off
+as $function$
+declare
+  v_now  constant timestamptz := clock_timestamp();
+  v_gone bigint;
+begin
+  with due as materialized (
+    select k.conversation_id, k.sequence, k.id from memory.context_manifests k
+    where k.user_id = p_user_id and k.expires_at < v_now
+      and (p_agent_id is null and p_thread_id is null or exists (
+        select from memory.conversations c
+        where c.user_id = p_user_id and c.id = k.conversation_id
+          and (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)))
+    order by k.expires_at limit p_limit)
+  delete from memory.context_manifests x
+   using (select d.conversation_id, d.sequence, d.id from due d order by d.conversation_id, d.sequence, d.id offset 0) d
+   where x.user_id = p_user_id and x.conversation_id = d.conversation_id and x.sequence = d.sequence and x.id = d.id;
+  get diagnostics v_gone = row_count;
+  return v_gone;
 end
 $function$;
 

@@ -460,6 +460,80 @@ begin
 end
 $function$;
 
+-- Returns the conversations of a page of which something may have expired, and all owners of the page: too many, but misses
+-- none, since memory_private.find_expired decides. Where one owner's retention sets no limit, only chunks and what is
+-- private can expire: these are found by their indexes, and a page is as many of them as its limit.
+create or replace function memory_private.expiring_page(
+  p_user_id text, p_agent_id text, p_thread_id text, p_after_user text, p_after uuid, p_limit integer, p_retention json,
+  out users text[], out ids uuid[], out owners text[], out last_user text, out last uuid, out is_full boolean
+)
+language plpgsql stable security invoker set search_path = ''
+set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $function$
+declare
+  v_now   constant timestamptz := clock_timestamp();
+  v_age   constant timestamptz := v_now - (p_retention ->> 'age')::float8 * interval '1 second';
+  v_old   constant timestamptz := v_now - (p_retention ->> 'summary_age')::float8 * interval '1 second';
+  -- Of a turn two messages are kept at least.
+  v_count constant bigint := least(2 * (p_retention ->> 'turns')::bigint, (p_retention ->> 'messages')::bigint);
+begin
+  if p_user_id is not null and v_age is null and v_old is null and v_count is null then
+    select array_agg(p_user_id), array_agg(f.id order by f.id) into users, ids
+      from (select c.id
+            from (select k.conversation_id
+                  from (select o.conversation_id from memory.working_memory_chunks o
+                        where o.user_id = p_user_id and o.expires_at is not null
+                          and (o.expires_at at time zone 'UTC') <= (v_now at time zone 'UTC')
+                        order by (o.expires_at at time zone 'UTC') offset 0) k
+                  union
+                  select o.id
+                  from (select c.id from memory.conversations c
+                        where c.user_id = p_user_id and c.private order by c.updated_hour offset 0) o) d (id)
+            cross join lateral (
+              select c.id, c.agent_id, c.thread_id from memory.conversations c
+              where c.user_id = p_user_id and c.id = d.id offset 0) c
+            where (p_agent_id is null or c.agent_id = p_agent_id) and (p_thread_id is null or c.thread_id = p_thread_id)
+              and (p_after is null or (p_user_id, c.id) > (p_after_user, p_after))
+            order by c.id limit p_limit) f;
+    owners := array[p_user_id];
+    last_user := p_user_id;
+    last := ids[cardinality(ids)];
+    is_full := coalesce(cardinality(ids), 0) = p_limit;
+    return;
+  end if;
+  -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key.
+  execute $sql$
+    select array_agg(p.user_id order by p.user_id, p.id), array_agg(p.id order by p.user_id, p.id),
+           array_agg(distinct p.user_id)
+    from (select c.user_id, c.id from memory.conversations c
+          where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
+            and ($5 is null or (c.user_id, c.id) > ($4, $5)) and ($1 is null or $4 is distinct from $1 or c.id > $5)
+          order by c.user_id, c.id limit $6) p $sql$
+    into users, ids, owners
+    using p_user_id, p_agent_id, p_thread_id, p_after_user, p_after, p_limit;
+  is_full := coalesce(cardinality(ids), 0) = p_limit;
+  last_user := users[cardinality(users)];
+  last := ids[cardinality(ids)];
+  -- Citus: expiring_page
+  select array_agg(c.user_id order by c.user_id, c.id), array_agg(c.id order by c.user_id, c.id) into users, ids
+    from unnest(users, ids) as p (user_id, id)
+   cross join lateral (
+     select o.user_id, o.id, o.message_count, o.private, o.has_superseded from memory.conversations o
+     where o.user_id = p.user_id and o.id = p.id offset 0) c
+   where c.private or starts_with(c.user_id, 'space:') or c.message_count > v_count
+      or c.has_superseded and (v_age is not null or v_count is not null)
+      or v_age is not null and (
+        select true from memory.conversation_messages m
+        where m.user_id = c.user_id and m.conversation_id = c.id and m.created_at < v_age order by m.created_at limit 1)
+      or (
+        select true from memory.working_memory_chunks k
+        where k.user_id = c.user_id and k.conversation_id = c.id and k.expires_at <= v_now order by k.expires_at limit 1)
+      or v_old is not null and (
+        select d.summaries or d.board from memory_private.expired_derived(c.user_id, c.id, p_retention) d);
+  -- Citus: end
+end
+$function$;
+
 create function public.memory_forget_expired(
   p_retention  json    default null, -- null: only chunks that have expired
   p_user_id    text    default null, -- null: everybody that the caller may see
@@ -483,13 +557,16 @@ declare
   v_had           bigint;
   v_left          bigint;
   v_kept          json;
-  v_seen          integer := 0;
+  v_page          record;
+  v_manifests     bigint := 0;
   v_after         jsonb;
   v_most          constant integer := greatest(1, least(p_limit, 1000));
   v_private       record;
   v_is_full       boolean := false; -- whether more may be left
   v_more          boolean; -- whether more of one is left
   c_step          constant bigint := 5000; -- messages of one call
+  c_most          constant integer := 100; -- conversations of which one call deletes
+  v_seen          integer := 0;
   v_before        jsonb := jsonb_build_object( -- where the conversation that is looked at begins
     'user', coalesce(p_after_user, ''), 'id', coalesce(p_after, '00000000-0000-0000-0000-000000000000'));
 begin
@@ -497,17 +574,26 @@ begin
   if starts_with(p_user_id, 'space:') then
     perform memory_private.lock_space(p_user_id), memory_private.check_space(p_user_id, true);
   end if;
-  -- Planned for each call, so that one user's conversations, and each page, are a range of the primary key. A string,
-  -- because force_custom_plan would apply to all called functions too.
-  -- Citus: expired_page
-  for v_c in execute $sql$
-    select c.user_id, c.id, c.private from memory.conversations c
-    where ($1 is null or c.user_id = $1) and ($2 is null or c.agent_id = $2) and ($3 is null or c.thread_id = $3)
-      and ($5 is null or (c.user_id, c.id) > ($4, $5))
-    order by c.user_id, c.id limit $6 $sql$
-    using /* 1 */ p_user_id, /* 2 */ p_agent_id, /* 3 */ p_thread_id, /* 4, 5: the last page's end */ p_after_user, p_after,
-          /* 6 */ v_most
-  -- Citus: end
+  -- In a space its own setting holds.
+  p_retention := case when p_user_id is null then p_retention
+                      else memory_private.effective_retention(p_user_id, p_retention) end;
+  v_page := memory_private.expiring_page(
+    p_user_id, p_agent_id, p_thread_id, p_after_user, p_after, v_most, p_retention);
+  for v_c in select o as user_id from unnest(v_page.owners) o order by o loop
+    exit when p_dry_run or v_manifests >= c_step;
+    v_manifests := v_manifests + memory_private.expire_owner_manifests(
+      v_c.user_id, p_agent_id, p_thread_id, c_step - v_manifests);
+  end loop;
+  if v_manifests >= c_step then -- more of them, and all else, with the next call
+    return jsonb_build_object('conversations', 0, 'messages', 0, 'segments', 0, 'chunks', 0, 'after', v_before);
+  end if;
+  for v_c in
+    select c.user_id, c.id, c.private
+    from unnest(v_page.users, v_page.ids) with ordinality as p (user_id, id, place)
+    cross join lateral (
+      select o.user_id, o.id, o.private from memory.conversations o
+      where o.user_id = p.user_id and o.id = p.id offset 0) c
+    order by p.place
   loop
     begin
       select c.chunk_count into v_had from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
@@ -530,9 +616,6 @@ begin
                    c, coalesce(memory_private.step_retention(c, v_kept, c_step), v_kept))).messages <> '{}'
           from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id), false);
       end if;
-      if not v_more then
-        perform memory_private.expire_manifests(v_c.user_id, v_c.id);
-      end if;
       select c.chunk_count into v_left from memory.conversations c where c.user_id = v_c.user_id and c.id = v_c.id;
       v_chunks := v_chunks + coalesce(v_had - v_left, 0); -- null: it was forgotten meanwhile
       v_conversations := v_conversations + (v_gone > 0 and not v_more)::integer; -- with its last step
@@ -549,19 +632,19 @@ begin
       raise warning 'conversation % could not be cleaned up', v_c.id using errcode = sqlstate;
     end;
     -- What is left of a long one goes with the next call, and so do the next ones.
+    v_seen := v_seen + 1;
     if not v_is_full then
       v_before := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
     end if;
-    if v_is_full or not p_dry_run and v_messages >= c_step then
+    if v_is_full or not p_dry_run and (v_messages >= c_step or v_seen >= c_most) then
       v_is_full := true;
       v_after := v_before;
       exit;
     end if;
-    -- Citus: expired_seen
-    v_seen := v_seen + 1;
-    v_after := jsonb_build_object('user', v_c.user_id, 'id', v_c.id);
-    -- Citus: end
   end loop;
+  if not v_is_full and v_page.is_full then
+    v_after := jsonb_build_object('user', v_page.last_user, 'id', v_page.last);
+  end if;
   -- Last, because it waits for nobody: two cleanups would wait for each other.
   if not p_dry_run then
     v_private := memory_private.forget_private(p_user_id, v_most, p_agent_id, p_thread_id);
@@ -571,10 +654,7 @@ begin
   end if;
   return jsonb_build_object(
     'conversations', v_conversations, 'messages', v_messages, 'segments', v_segments, 'chunks', v_chunks,
-    'after', case when v_seen = v_most then v_after
-                  when v_is_full then coalesce(v_after, jsonb_build_object(
-                    'user', coalesce(p_after_user, ''), 'id', coalesce(p_after, '00000000-0000-0000-0000-000000000000')))
-             end);
+    'after', case when v_is_full then coalesce(v_after, v_before) else v_after end);
 end
 $function$;
 comment on function public.memory_forget_expired is
@@ -584,7 +664,8 @@ comment on function public.memory_forget_expired is
 p_retention: what is kept, as in memory_append; null: only chunks that have expired go, and private conversations that
   are a day old. In a space its own setting holds.
 p_user_id: only this owner''s; null: everybody''s for a server, one''s own for who is signed in.
-p_limit: the most conversations of one call, 1 to 1000; one call also ends with about 5000 messages.
+p_limit: the most conversations that one call looks at, 1 to 1000; it also ends with about 5000 messages, 5000
+  manifests, or 100 conversations of which something may have expired.
 p_after_user: user of after from the last page; null: from the beginning.
 p_after: id of after from the last page; null: from the beginning.
 p_thread_id: only of this thread; null: of all.

@@ -52,6 +52,9 @@ create index working_memory_chunks_sequence_idx
   on memory.working_memory_chunks (user_id, conversation_id, to_sequence);
 create index working_memory_chunks_expires_at_idx
   on memory.working_memory_chunks (user_id, conversation_id, expires_at) where expires_at is not null;
+-- For all conversations of an owner, in an order that serves no query of one conversation.
+create index working_memory_chunks_owner_expiry_idx
+  on memory.working_memory_chunks (user_id, (expires_at at time zone 'UTC'), conversation_id) where expires_at is not null;
 create index working_memory_chunks_stale_idx
   on memory.working_memory_chunks (user_id, conversation_id, place) where stale;
 -- The beginning of a name, because an index row has a maximum size.

@@ -56,6 +56,9 @@ create table memory.context_manifests (
   check (memory_private.is_valid_manifest(pack, comparison, from_sequence, sequence, made_at, expires_at))
 );
 
+create index context_manifests_expiry_idx on memory.context_manifests (user_id, expires_at)
+  where expires_at is not null;
+
 comment on table memory.context_manifests is
   'What stood in a prompt and why, a pack for each answer; or during a rollout the last messages beside the pack, for one
   call of the model. Numbers alone, never words.';

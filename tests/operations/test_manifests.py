@@ -244,6 +244,26 @@ def test_what_is_too_old_is_not_listed_and_is_removed(memory: SupabaseMemory, co
     assert [sequence for _, sequence, _ in rows(memory, conn_string)] == [5, 7]
 
 
+def test_many_that_are_too_old_go_in_steps_and_of_whom_it_is_asked(memory: SupabaseMemory, conn_string: str) -> None:
+    for agent in ("one", "two"):
+        memory.conversation("t", agent_id=agent).append([HumanMessage("Hi.")])
+    with psycopg.connect(conn_string, autocommit=True) as connection:
+        connection.execute(
+            "insert into memory.context_manifests (user_id, conversation_id, sequence, from_sequence, expires_at, pack)"
+            " select c.user_id, c.id, n, n, now() - interval '1 s', '[[0]]'"
+            " from memory.conversations c, generate_series(1, 6000) n where c.user_id = %s",
+            [memory.user_id],
+        )
+        asked = "select public.memory_forget_expired(p_user_id => %s, p_agent_id => 'two') -> 'after'"
+        afters = [connection.execute(asked, [memory.user_id]).fetchall()[0][0] for _ in range(2)]
+        assert [after is None for after in afters] == [False, True], "5,000 of 6,000 go with the first call"
+        left = "select distinct c.agent_id from memory.context_manifests x join memory.conversations c"
+        left += " on c.user_id = x.user_id and c.id = x.conversation_id where x.user_id = %s"
+        assert connection.execute(left.encode(), [memory.user_id]).fetchall() == [("one",)]
+        memory.forget_expired()
+        assert connection.execute(left.encode(), [memory.user_id]).fetchall() == []
+
+
 def test_what_nobody_cleans_up_does_not_grow(memory: SupabaseMemory, conn_string: str) -> None:
     told = talk(memory, 20)
     with psycopg.connect(conn_string, autocommit=True) as connection:

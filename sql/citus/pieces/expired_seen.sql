@@ -1,1 +1,0 @@
-    -- Both are known from the page.
