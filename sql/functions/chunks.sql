@@ -1197,6 +1197,7 @@ begin
                 and (c.index_retry_at is null or c.index_retry_at <= clock_timestamp()))
         and c.opted_out_at is null and (p_user_id is null or c.user_id = p_user_id)
         and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+        and (p_user_id is null or p_after_user is distinct from p_user_id or c.id > p_after)
       order by c.user_id, c.id
       limit greatest(0, least(p_limit, 1000))) r), '[]');
 end

@@ -477,6 +477,7 @@ begin
         and c.opted_out_at is null and (c.summary_retry_at is null or c.summary_retry_at <= clock_timestamp())
         and (p_user_id is null or c.user_id = p_user_id)
         and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+        and (p_user_id is null or p_after_user is distinct from p_user_id or c.id > p_after)
       order by c.user_id, c.id
       limit greatest(0, least(p_limit, 1000))) r), '[]');
 end
@@ -993,7 +994,8 @@ begin
     execute
       'select c.user_id, c.id from memory.conversations c where true'
       || case when p_user_id is not null then ' and c.user_id = $1' else '' end
-      || case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' else '' end ||
+      || case when p_after is not null then ' and (c.user_id, c.id) > ($2, $3)' else '' end
+      || case when p_after_user = p_user_id then ' and c.id > $3' else '' end ||
       ' order by c.user_id, c.id offset 999 limit 1'
       into v_user, v_last using p_user_id, p_after_user, p_after;
   end if;
@@ -1011,6 +1013,7 @@ begin
     || case when p_agent_id is not null then ' and s.agent_id = $3' else '' end
     || case when p_thread_id is not null then ' and s.thread_id = $4' else '' end
     || case when p_after is not null then ' and (s.user_id, s.conversation_id) > ($6, $7)' else '' end
+    || case when p_after_user = p_user_id then ' and s.conversation_id > $7' else '' end
     || case when v_last is not null then ' and (s.user_id, s.conversation_id) <= ($8, $9)' else '' end ||
     ' order by s.user_id, s.conversation_id limit $5) r'
     into v_found

@@ -855,11 +855,13 @@ begin
     from ((select s.user_id, s.conversation_id from memory.topic_stretches s
            where s.due and (p_user_id is null or s.user_id = p_user_id)
              and (p_after is null or (s.user_id, s.conversation_id) > (p_after_user, p_after))
+             and (p_user_id is null or p_after_user is distinct from p_user_id or s.conversation_id > p_after)
            order by s.user_id, s.conversation_id limit v_most)
           union all
           (select i.user_id, i.conversation_id from memory.indexed_stretches i
            where (p_user_id is null or i.user_id = p_user_id)
              and (p_after is null or (i.user_id, i.conversation_id) > (p_after_user, p_after))
+             and (p_user_id is null or p_after_user is distinct from p_user_id or i.conversation_id > p_after)
            order by i.user_id, i.conversation_id limit v_most)) d
     order by d.user_id, d.conversation_id limit v_most)
   select (select jsonb_agg(jsonb_build_object('user_id', c.user_id, 'agent_id', c.agent_id, 'thread_id', c.thread_id)

@@ -883,6 +883,7 @@ begin
       select b.through_sequence from memory.conversation_summary_boards b
       where b.user_id = c.user_id and b.conversation_id = c.id limit 1) b on true
     where (c.user_id, c.id) > (p_after_user, p_after) and (p_user_id is null or c.user_id = p_user_id)
+      and (p_user_id is null or p_after_user <> p_user_id or c.id > p_after) -- where its page begins
     order by c.user_id, c.id limit least(p_limit, 1000)),
   behind as materialized (
     select c.user_id, c.id, c.priority

@@ -19,6 +19,7 @@
       from memory.conversations c
       left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
       where (c.user_id, c.id) > (p_after_user, p_after) and (p_user_id is null or c.user_id = p_user_id)
+        and (p_user_id is null or p_after_user <> p_user_id or c.id > p_after)
       order by c.user_id, c.id limit least(p_limit, 1000)
     loop
       v_seen := v_seen + 1;
