@@ -159,11 +159,27 @@ def update(user_id: str | None) -> Flow[int]:
     Returns:
         How many messages were counted.
     """
+    return (yield from count_changed(user_id, None))
+
+
+def count_changed(user_id: str | None, seconds: float | None) -> Flow[int]:
+    """Count what is not counted yet of conversations that changed.
+
+    Args:
+        user_id: Only this owner's conversations; `None` means everybody's.
+        seconds: Only those that changed in the last so many seconds; `None` means all of one owner, and of everybody
+            those that changed since a day before the last time.
+
+    Returns:
+        How many messages were counted.
+    """
     counted = 0
     after: Mapping[str, Any] = {}
     while True:
         place = {"p_after_hour": after.get("hour"), "p_after_user": after.get("user"), "p_after": after.get("id")}
-        page = yield from call("memory_worker_usage", {"p_limit": _PAGE, "p_user_id": user_id, **place})
+        page = yield from call(
+            "memory_worker_usage", {"p_limit": _PAGE, "p_seconds": seconds, "p_user_id": user_id, **place}
+        )
         for owner, rows in groupby(page["conversations"], key=itemgetter("user_id")):
             counted += yield from _count_rows(owner, list(rows))
         if page["after"] is None:

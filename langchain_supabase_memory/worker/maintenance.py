@@ -35,6 +35,9 @@ HEARTBEAT: Final = "heartbeat"
 HEARTBEAT_SECONDS: Final = 30.0
 """The minimum time between two heartbeats, in seconds, for any number of workers."""
 
+ALL_SECONDS: Final = 86_400.0
+"""How often a worker of one owner counts the usage of all conversations, not only of those that changed."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -48,6 +51,8 @@ class ChoreSchedule:
 
     memory: SupabaseMemory
     _next: dict[str, float] = field(default_factory=dict)
+    _counted_all_at: float | None = None
+    _counted_at: float = 0.0
 
     async def is_mine(self, name: str, seconds: float) -> bool:
         """Return whether to run a chore now; if so, it is not due again for this many seconds."""
@@ -58,6 +63,17 @@ class ChoreSchedule:
             return False
         self._next[name] = now + seconds
         return True
+
+    async def count_usage(self) -> int:
+        """Count usage. A worker of one owner looks at all conversations once a day, and else at those that changed."""
+        now, seconds = time.monotonic(), None
+        is_of_one = self.memory.user_id is not None
+        if is_of_one and self._counted_all_at is not None and now - self._counted_all_at < ALL_SECONDS:
+            seconds = now - self._counted_at
+        counted = await self.memory._services.arun(usage.count_changed(self.memory.user_id, seconds))
+        self._counted_at = now
+        self._counted_all_at = now if seconds is None else self._counted_all_at
+        return counted
 
 
 async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: SummaryModel | None) -> None:
@@ -80,7 +96,7 @@ async def run_maintenance(turns: ChoreSchedule, policy: WorkerPolicy, model: Sum
         await _chore(turns, "embed", policy.reconcile_every, lambda: _embed(memory, name))
     if "index" in policy.duties:
         await _chore(turns, "topics", policy.sweep_every, lambda: _topics(memory))
-    await _chore(turns, "usage", policy.sweep_every, lambda: memory._services.arun(usage.update(memory.user_id)))
+    await _chore(turns, "usage", policy.sweep_every, turns.count_usage)
     if policy.archive_after is not None:
         age = policy.archive_after
         await _chore(turns, "archive", policy.sweep_every, lambda: _archive(memory, age, model))

@@ -336,32 +336,45 @@ create function public.memory_worker_usage(
   p_after_hour timestamptz default null,
   p_after_user text    default null,
   p_after      uuid    default null,
-  p_since      timestamptz default null,
+  p_seconds    float8  default null,
   p_user_id    text    default null -- only this owner's; null: everybody's
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_sort = off set jit = off
 as $function$
 declare
+  c_few   constant integer := 5000;
   v_limit constant integer := greatest(1, least(p_limit, 1000));
-  v_since timestamptz := coalesce(p_since, case when p_user_id is null then (
+  v_since constant timestamptz := memory_private.hour_of(coalesce(
+    clock_timestamp() - p_seconds * interval '1 second', case when p_user_id is null then (
     -- A clock that was set back leaves a time ahead; what is a day old is looked at again.
     select least(c.done_at, clock_timestamp()) - interval '1 day' from memory_private.chores c
-    where c.name = 'usage_counted') end, '-infinity');
+    where c.name = 'usage_counted') end, '-infinity'));
   v_last  record;
 begin
   with page as materialized (
     select c.updated_hour, c.user_id, c.id, c.agent_id, c.thread_id, c.next_sequence, c.indexed_through, c.opted_out_at
     from memory.conversations c
-    where p_user_id is null and c.archived_at is null and c.updated_hour >= date_trunc('hour', v_since)
+    where p_user_id is null and c.archived_at is null and c.updated_hour >= v_since
       and (p_after is null or (c.updated_hour, c.user_id, c.id) > (p_after_hour, p_after_user, p_after))
     order by c.updated_hour, c.user_id, c.id limit v_limit),
-  own as materialized (
+  recent as materialized (
     select c.updated_hour, c.user_id, c.id, c.agent_id, c.thread_id, c.next_sequence, c.indexed_through, c.opted_out_at
     from memory.conversations c
-    where p_user_id is not null and c.user_id = p_user_id and (p_after is null or c.id > p_after)
+    where p_user_id is not null and v_since > '-infinity' and c.user_id = p_user_id
       and c.updated_hour >= v_since
-    order by c.user_id, c.id limit v_limit),
+    order by c.updated_hour limit c_few + 1),
+  own as materialized (
+    (select r.* from recent r
+     where (select count(*) from recent) <= c_few and (p_after is null or r.id > p_after)
+     order by r.id limit v_limit)
+    union all
+    -- Where many changed, each page of them would be looked for among all of these.
+    (select c.updated_hour, c.user_id, c.id, c.agent_id, c.thread_id, c.next_sequence, c.indexed_through, c.opted_out_at
+     from memory.conversations c
+     where p_user_id is not null and (v_since = '-infinity' or (select count(*) from recent) > c_few)
+       and c.user_id = p_user_id and (p_after is null or c.id > p_after) and c.updated_hour >= v_since
+     order by c.user_id, c.id limit v_limit)),
   both_pages as materialized (select * from page union all select * from own),
   due as (
     select b.* from both_pages b
@@ -398,7 +411,8 @@ p_limit: the most conversations that one call looks at, at most 1000.
 p_after_hour: hour of after from the last page; null: from the beginning.
 p_after_user: user of after from the last page; null: from the beginning.
 p_after: id of after from the last page; null: from the beginning.
-p_since: only those that changed since; null: since a day before the chore usage_counted, of one owner ever.
+p_seconds: only those that changed in the last so many seconds, and in the hour in which these begin; null: since a day before
+  the chore usage_counted, of one owner ever.
 p_user_id: only this owner''s; null: everybody''s that are not archived.
 Returns: object.
 - conversations: object[]. For memory_worker_count_usage, by owner.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import SupabaseMemory, Worker
 from langchain_supabase_memory.errors import InvalidInputError
 from langchain_supabase_memory.types import UsageDay
+from langchain_supabase_memory.worker.maintenance import ALL_SECONDS, ChoreSchedule
 from tests.spaces import call
 
 Server = psycopg.Connection[Any]
@@ -151,6 +153,23 @@ async def test_a_worker_counts(memory: SupabaseMemory, server: Server) -> None:
     say(server, memory, "t", 2)
     await Worker(memory).drain()
     assert total(memory) == 2
+
+
+async def test_a_worker_of_one_owner_counts_what_changed_and_once_a_day_all(
+    memory: SupabaseMemory, server: Server
+) -> None:
+    schedule = ChoreSchedule(memory)
+    memory.conversation("t").append([HumanMessage("Hi.")])
+    assert await schedule.count_usage() == 1
+    memory.conversation("new").append([HumanMessage("Hi.")])
+    memory.conversation("old").append([HumanMessage("Hi.")])
+    server.execute(
+        "update memory.conversations set updated_at = now() - interval '9 days' where user_id = %s and thread_id = 'old'",
+        [owner(memory)],
+    )
+    assert await schedule.count_usage() == 1
+    schedule._counted_all_at = time.monotonic() - ALL_SECONDS
+    assert await schedule.count_usage() == 1
 
 
 def test_who_refuses_is_not_counted(memory: SupabaseMemory, server: Server) -> None:

@@ -137,3 +137,70 @@ def test_summaries_without_a_vector_are_found_beyond_a_page_that_has_none(connec
             found += [each["user_id"] for each in row[0]["summaries"]]
             after, pages = row[0]["after"], pages + 1
     assert (found, pages) == (["user-999"], 14)
+
+
+_ANALYZED = pytest.mark.parametrize("connection", ["analyzed"], indirect=True)
+
+
+def buffers(connection: psycopg.Connection, statement: str) -> int:
+    """Return the fewest blocks of tables and indexes that one of eight calls reads: the others also plan it."""
+    counts = []
+    for _ in range(8):
+        with connection.transaction(force_rollback=True):
+            rows = connection.execute(f"explain (analyze, buffers, format json) {statement}".encode()).fetchall()
+        plan = rows[0][0][0]["Plan"]
+        counts.append(int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]))
+    return min(counts)
+
+
+@_ANALYZED
+@each_case(
+    "look",
+    [
+        """memory_forget_expired('{"messages": 1000}',""",
+        "memory_worker_rederive(p_index => false,",
+        "memory_index_due(",
+        "memory_due(p_messages => 0,",
+        "memory_unembedded_summaries('words',",
+    ],
+)
+def test_a_late_page_of_an_owner_is_not_read_from_their_first_row(connection: psycopg.Connection, look: str) -> None:
+    """A row comparison beside an equation is only a filter: no row is returned, but each entry before is read."""
+    ids = connection.execute("select id from memory.conversations where user_id = 'u' order by id").fetchall()
+    first, late = (
+        buffers(
+            connection, f"select public.{look} p_limit => 5, p_user_id => 'u', p_after_user => 'u', p_after => '{id_}')"
+        )
+        for (id_,) in (ids[0], ids[6500])
+    )
+    assert late <= first + 15
+
+
+@_ANALYZED
+@each_case(
+    "sweep",
+    ["memory_forget_expired(p_limit => 1000,", "memory_worker_usage(1000, p_seconds => 900,", "memory_worker_topics("],
+)
+def test_a_sweep_of_an_owner_reads_what_is_due(connection: psycopg.Connection, sweep: str) -> None:
+    assert buffers(connection, f"select public.{sweep} p_user_id => 'u')") <= 60
+
+
+@_ANALYZED
+def test_what_changed_of_an_owner_is_listed_once(connection: psycopg.Connection) -> None:
+    """Few are found by the hour, many by their keys."""
+    for days in (30, 3650):
+        listed: list[str] = []
+        after = None
+        while after is not None or not listed:
+            [(page,)] = connection.execute(
+                "select public.memory_worker_usage(1000, p_seconds => %s, p_user_id => 'u', p_after => %s)",
+                [days * 86_400, after],
+            ).fetchall()
+            listed += [each["id"] for each in page["conversations"]]
+            after = (page["after"] or {}).get("id")
+        rows = connection.execute(
+            "select id::text from memory.conversations where user_id = 'u'"
+            " and updated_at >= date_trunc('hour', now() - %s * interval '1 day')",
+            [days],
+        ).fetchall()
+        assert sorted(listed) == sorted(id_ for (id_,) in rows)
