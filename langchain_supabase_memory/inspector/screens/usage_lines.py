@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.inspector.svg_charts import plot
@@ -64,15 +64,15 @@ async def usage_rows(mine: SupabaseMemory, numbers: Mapping[str, str]) -> list[U
         numbers: The numbers, with their headings.
     """
     today = datetime.now(UTC).date()
-    usage = await mine.usage.aby_day(since=today - timedelta(days=DAYS - 1))
-    return [_row(name, title, usage, today) for name, title in numbers.items()]
+    first = today - timedelta(days=DAYS - 1)
+    usage = [((each.day - first).days, each) for each in await mine.usage.aby_day(since=first)]
+    return [_row(name, title, usage) for name, title in numbers.items()]
 
 
-def _row(name: str, title: str, usage: Sequence[UsageDay], today: date) -> UsageRow:
-    by_day = dict.fromkeys((today - timedelta(days=DAYS - 1 - place) for place in range(DAYS)), 0)
-    for each in usage:
-        if each.day in by_day:
-            by_day[each.day] += getattr(each, name)
-    counts = list(by_day.values())
+def _row(name: str, title: str, usage: Sequence[tuple[int, UsageDay]]) -> UsageRow:
+    counts = [0] * DAYS
+    for place, each in usage:
+        if 0 <= place < DAYS:
+            counts[place] += getattr(each, name)
     points = [(place / (DAYS - 1), float(count)) for place, count in enumerate(counts)]
     return UsageRow(title, counts[-1], sum(counts[-WEEK:]), sum(counts), plot([points]).lines[0])
