@@ -892,7 +892,7 @@ begin
       select c.* from memory.conversations c where c.user_id = p.user_id and c.id = p.id for key share skip locked) c
     left join lateral (
       select true as is_marked from memory_private.work w
-      where w.user_id = p.user_id and w.conversation_id = p.id limit 1) w on true
+      where w.user_id = p.user_id and w.conversation_id between p.id and p.id order by w.conversation_id limit 1) w on true
     where p.is_behind and w.is_marked is null),
   turns as (
     insert into memory_private.owners (user_id, turn_at, due_at)
@@ -900,7 +900,8 @@ begin
     from (select p.user_id, w.run_after from page p
           cross join lateral (
             select w.run_after from memory_private.work w
-            where w.user_id = p.user_id and w.conversation_id = p.id and w.run_after < 'infinity' limit 1) w
+            where w.user_id = p.user_id and w.conversation_id between p.id and p.id and w.run_after < 'infinity'
+            order by w.conversation_id limit 1) w
           left join lateral (select true as is_there from memory_private.owners o where o.user_id = p.user_id limit 1) o on true
           where o.is_there is null) t
     group by t.user_id order by t.user_id

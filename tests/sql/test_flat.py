@@ -91,6 +91,17 @@ def test_a_look_for_idle_conversations_reads_a_page(connection: psycopg.Connecti
     assert most_read(connection, f"select public.memory_worker_idle({look})") <= most
 
 
+def test_a_look_for_what_is_behind_reads_a_page_though_work_is_taken_for_empty(planner: Cluster) -> None:
+    name = planner.migrated_database()
+    with psycopg.connect(planner.conn_string(name, "supabase_admin"), autocommit=True) as connection:
+        connection.execute("vacuum analyze")
+    planner.leave_unvacuumed(name, "memory_private.work")
+    planner.execute(CONVERSATIONS, database=name)
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
+        place = "p_after_user => 'u', p_after => '00000000-0000-0000-0000-000000000000'"
+        assert most_read(connection, f"select public.memory_worker_rederive(p_limit => 500, {place})") <= 500 * 6
+
+
 def test_the_queue_is_counted_up_to_10000(connection: psycopg.Connection) -> None:
     assert most_read(connection, "select public.memory_worker_queue()") <= 10_000 + 1000
     row = connection.execute("select public.memory_worker_queue()").fetchone()
