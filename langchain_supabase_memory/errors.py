@@ -639,9 +639,10 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], _Meaning], ...]] = (
         re.compile("time(d )?out|unreachable|No route|Cannot assign"),
         _Meaning(
             UnavailableError,
-            "Postgres could not be reached: there is no way to this host, or no answer from it.",
-            "Check host, port and firewalls; Supabase's direct host db.<project ref>.supabase.co is IPv6 only: from a "
-            "network without IPv6 use the session pooler's connection string. The call is safe to repeat.",
+            "Postgres could not be reached: it does not answer, or there is no way to its host.",
+            "Check that the server runs, host, port and firewalls; Supabase's direct host db.<project ref>.supabase.co "
+            "is IPv6 only: from a network without IPv6 use the session pooler's connection string. The call is safe to "
+            "repeat.",
         ),
     ),
 )

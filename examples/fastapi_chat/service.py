@@ -1,6 +1,7 @@
 """A chat service: one agent for all users, and row level security by the token of each request."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -97,12 +98,18 @@ async def stream(thread_id: Thread, said: Said, user: User, later: BackgroundTas
         finally:
             queue.put_nowait(None)
 
+    # The run has a task of its own: where the reader leaves, it is cancelled once, and stops the model.
+    running = asyncio.create_task(fill())
+    first = await queue.get()
+    if first is None:
+        await running  # what the memory refuses is refused before anything is sent
+
     async def pieces() -> AsyncIterator[str]:
-        # The run has a task of its own: where the reader leaves, it is cancelled once, and stops the model.
-        running = asyncio.create_task(fill())
         try:
-            while (piece := await queue.get()) is not None:
+            piece = first
+            while piece is not None:
                 yield piece
+                piece = await queue.get()
             await running
         finally:
             running.cancel()
@@ -136,7 +143,10 @@ async def summarize(thread_id: Thread, user: User) -> dict[str, int]:
 
 async def revise(thread_id: str, user: Caller) -> None:
     """Bring the board up to date when the answer is out. With `supabase-memory worker` running, leave this away."""
-    await memory.for_user(user.user_id).conversation(thread_id).board.arevise()
+    try:
+        await memory.for_user(user.user_id).conversation(thread_id).board.arevise()
+    except SupabaseMemoryError as error:  # nobody waits for it: the next answer brings the board up to date as well
+        logging.getLogger("uvicorn.error").warning("A board waits for the next answer: %s", error.message)
 
 
 if isinstance(users, Local):

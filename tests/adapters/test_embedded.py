@@ -251,6 +251,7 @@ def test_no_message_about_a_socket_speaks_of_a_host() -> None:
     )
     assert isinstance(error, UnavailableError)
     assert "host" not in str(error)
+    assert "the server runs" in str(connection_failed("connection timeout expired")), "which names no socket"
     assert "names no host" in str(connection_failed('on socket "/tmp/.s.PGSQL.5432" failed: No such file or directory'))
 
 

@@ -15,8 +15,9 @@ import httpx
 import psycopg
 import pytest
 
+from tests.services.data_api import DataApi
 from tests.services.examples import EXAMPLES, copied, started
-from tests.services.postgres import free_port
+from tests.services.postgres import Cluster, free_port
 from tests.services.project import PUBLISHABLE, Project
 
 pytestmark = [
@@ -133,9 +134,33 @@ async def test_words_that_say_nothing_are_refused(
 
 async def test_a_user_whom_the_memory_refuses_hears_why(of_project: str, project: Project) -> None:
     async with client(of_project, project.token("a\tb")) as http:
-        answers = [await http.post(f"/chat/{THREAD}", json={"text": "Hello"}), await http.get(f"/chat/{THREAD}")]
-    assert [each.status_code for each in answers] == [422, 422]
-    assert "control character" in answers[0].json()["detail"]
+        answers = [await http.post(f"/chat/{THREAD}{path}", json={"text": "Hello"}) for path in ("", "/stream")]
+        answers.append(await http.get(f"/chat/{THREAD}"))
+    assert [each.status_code for each in answers] == [422, 422, 422]
+    assert all("control character" in each.json()["detail"] for each in answers)
+
+
+async def test_while_the_database_is_away_people_are_answered_and_told_so(
+    cluster: Cluster, database: str, data_api: DataApi, tmp_path: Path, user_id: str
+) -> None:
+    """What cannot be done behind an answer breaks no connection, on which the next request waits already."""
+    del data_api  # so that this test is known to need PostgREST
+    with Project(cluster, database) as away:
+        away.stop_data_api()
+        port = free_port()
+        with started(
+            [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)],
+            copied("fastapi_chat", tmp_path),
+            "/openapi.json",
+            {"SUPABASE_URL": away.url, "SUPABASE_PUBLISHABLE_KEY": PUBLISHABLE},
+            port=port,
+        ) as (url, log):
+            async with client(url, away.token(user_id)) as http:
+                for path in ("", "/stream"):
+                    assert (await http.post(f"/chat/{THREAD}{path}", json={"text": "Hello"})).status_code == 200
+                    assert (await http.get(f"/chat/{THREAD}")).status_code == 503
+    assert "Traceback" not in log.read_text()
+    assert log.read_text().count("A board waits for the next answer: ") == 2
 
 
 async def test_the_board_is_brought_up_to_date_after_the_answer(

@@ -124,6 +124,10 @@ class Project:
         """Publish only the second key from now on."""
         self.published = [self.keys[1].public]
 
+    def stop_data_api(self) -> None:
+        """Let PostgREST be away from now on; the issuer still answers."""
+        self._data_api.stop()
+
     def __enter__(self) -> Self:
         self._data_api.start()
         self._thread.start()
@@ -177,7 +181,11 @@ class _Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.project.upstream)
         connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
         kept = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
-        connection.request("POST", self.path.removeprefix(_REST), body, kept)
+        try:
+            connection.request("POST", self.path.removeprefix(_REST), body, kept)
+        except ConnectionRefusedError:
+            self._answer(502, b"{}")  # what the gateway says where PostgREST is away
+            return
         response = connection.getresponse()
         self._answer(response.status, response.read(), response.headers["Content-Type"] or "application/json")
         connection.close()
