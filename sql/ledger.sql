@@ -27,7 +27,9 @@ begin
     end if;
     raise exception 'the tables in this database are of release %, and % is not as in release {{version}}',
       coalesce(v_release, 'unknown'), v_name
-      using errcode = 'PT409', hint = 'use the unedited files of the release that set it up, or of a newer one';
+      using errcode = 'PT409', hint = 'use the unedited files of the release that set it up, or of a newer one; if '
+        'there are none, run supabase-memory export with the package that set it up, and import the file into a new '
+        'database';
   end if;
 end
 $release$;
