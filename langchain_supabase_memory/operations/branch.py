@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_supabase_memory import fork
+from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -259,7 +260,9 @@ def known_count(messages: Sequence[BaseMessage], chain: Sequence[str], record: S
     """Return how many messages are known to be stored unchanged, and whether nothing else was stored."""
     if record is None:
         return 0, False
-    places = {message.id: place for place, message in enumerate(messages)}
+    places: dict[str | None, int] = {message.id: place for place, message in enumerate(messages)}
+    if any(message_id not in places for message_id, _ in record.marks):  # also for ids that are stored as others
+        places |= {codec.row_id(message.id): place for place, message in enumerate(messages)}
     for back, (message_id, digest) in enumerate(reversed(record.marks)):
         place = places.get(message_id)
         if place is not None and chain[place] == digest:
@@ -276,4 +279,4 @@ def turn_marks(messages: Sequence[BaseMessage], chain: Sequence[str], turn: int)
         turn: How many messages come before the current turn.
     """
     places = sorted({place for place in (turn - 1, len(messages) - 1) if place >= 0})
-    return [(str(messages[place].id), chain[place]) for place in places]
+    return [(codec.row_id(messages[place].id), chain[place]) for place in places]

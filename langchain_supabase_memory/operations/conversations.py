@@ -137,12 +137,13 @@ def append(
     if answer["sequences"] is None:
         raise OtherConversationError(answer)
     numbers = dict(zip(rows, answer["sequences"], strict=True))
+    appended = answer["appended"]
     if answer.get("repeated"):
-        yield from _append_repeated(answer["repeated"], listed, rows, numbers, arguments, redactor)
+        appended += yield from _append_repeated(answer["repeated"], listed, rows, numbers, arguments, redactor)
     return AppendResult(
         conversation_id=answer["conversation_id"],
         sequences=[numbers.get(codec.row_id(message.id)) for message in listed],
-        appended=answer["appended"],
+        appended=appended,
         updated=answer["updated"],
     )
 
@@ -154,10 +155,10 @@ def _append_repeated(
     numbers: dict[str, int | None],
     arguments: Mapping[str, Any],
     redactor: Redactor | None,
-) -> Flow[None]:
-    """Store messages whose id is already taken under a new id, and record their numbers."""
+) -> Flow[int]:
+    """Store messages whose id is already taken under a new id, record their numbers, and return how many were new."""
     branch = arguments.get("p_branch")
-    asked = next((message.id for message in reversed(messages) if message.type == "human"), None)
+    asked = next((codec.row_id(message.id) for message in reversed(messages) if message.type == "human"), None)
     turn = asked or (branch or {}).get("turn") or ""
     renamed = codec.rename(messages, repeated, turn)
     again = {}
@@ -169,6 +170,7 @@ def _append_repeated(
     answer = yield from _stored(again, {**arguments, **more})
     if answer["sequences"] is not None:
         numbers.update(zip(again, answer["sequences"], strict=True))
+    return int(answer["appended"])
 
 
 def _stored(rows: dict[str, dict[str, Any]], arguments: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:

@@ -35,6 +35,7 @@ from langchain_supabase_memory import (
     SupabaseMemoryMiddleware,
     SupabaseSummarizationNode,
 )
+from langchain_supabase_memory.agents.run import task_ids
 from langchain_supabase_memory.context.load import VIA
 from langchain_supabase_memory.effects import Call
 from langchain_supabase_memory.errors import InvalidInputError
@@ -815,6 +816,43 @@ WRONG_STATES: dict[str, tuple[Any, str]] = {
     },
 }
 """What is no state of a graph, and what is said of it."""
+
+UNUSABLE_IDS = {"NUL": "a\0b", "a tab": "a\tb", "too long": "a" * 5_000}
+"""What a client may send as a message's id, and is stored under another one."""
+
+
+@pytest.mark.parametrize("way", [*WAYS, "functional-sync", "functional-async"])
+async def test_messages_whose_ids_cannot_be_stored_are_stored_and_remembered(
+    memory: SupabaseMemory, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    subject = Subject(memory, way, chat=ScriptedModel(script=lambda given: f"re {given[-1].text}"))
+    for what, id_ in UNUSABLE_IDS.items():
+        await subject({"messages": [HumanMessage(what, id=id_)]})
+    assert texts([each.message for each in memory.conversation("t").read()]) == texts(subject.state)
+    assert len(subject.state) == 2 * len(UNUSABLE_IDS)
+    await subject("another", subject.checkpoint(4))  # and a fork takes out what it lacks
+    assert texts([each.message for each in memory.conversation("t").read()]) == texts(subject.state)
+    assert len(subject.state) == 6
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+
+
+async def test_half_a_surrogate_pair_in_an_id_stops_no_run(memory: SupabaseMemory) -> None:
+    subject = Subject(memory, "middleware-sync", saver=None)  # a saver makes "?" of it
+    for text in ("one", "two"):
+        await subject({"messages": [HumanMessage(text, id=f"{text} \ud83d")]})
+    assert texts([each.message for each in memory.conversation("t").read()]) == ["one", "re one", "two", "re two"]
+
+
+async def test_half_a_surrogate_pair_makes_an_id_as_well(caller: Caller, user_id: str) -> None:
+    """Where a message gets an id from its words: one whose own is taken, or none in a task."""
+    conversation = caller.service.for_user(user_id).conversation("t")
+    await caller(conversation.append, [HumanMessage("one", id="taken")])
+    again = [HumanMessage("half \ud83d", id="\ud83d"), AIMessage("half \ud83d", id="taken")]
+    assert (await caller(conversation.append, again)).appended == 2, "with the one under another id"
+    scratchpad = {"__pregel_scratchpad": object(), "checkpoint_ns": "task"}
+    nameless = HumanMessage("half \ud83d")
+    task_ids.name([nameless], {"configurable": scratchpad})
+    assert str(nameless.id).startswith("lc_")
 
 
 async def test_the_database_says_what_is_wrong_with_a_state(caller: Caller, user_id: str) -> None:

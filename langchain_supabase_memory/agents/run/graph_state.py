@@ -362,7 +362,7 @@ class StateDiff:
                 "named": self.run.lineage.checkpoint_id,
                 "removed": removed,
                 "since": self._ids_since,
-                "turn": self.run.current[0].id if self.run.current else None,
+                "turn": codec.row_id(self.run.current[0].id) if self.run.current else None,
                 "all": self.rules.on_trim == "supersede",
                 "run": self.run.lineage.run,
                 "ended": ended,

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID, uuid5
 
 from langchain_supabase_memory import fork
+from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
-
-_IDS: Final = UUID("0ce5e6a7-55d1-4f0a-8a57-2f6a1d1f1f0b")
 
 _SCRATCHPAD: Final = "__pregel_scratchpad"
 """LangGraph's key for the data of one task execution; a literal, so that `langgraph` is not imported."""
@@ -48,4 +46,4 @@ def name(messages: Sequence[BaseMessage], config: Mapping[str, Any] | None) -> N
         while len(_named) > _MAX_EXECUTIONS:
             _named.popitem(last=False)
     for place, message in enumerate(nameless, count):
-        message.id = f"lc_{uuid5(_IDS, f'{task} {place} {message.type} {message.text}')}"
+        message.id = codec.derived_id(f"{task} {place} {message.type} {message.text}")

@@ -343,7 +343,7 @@ def _name_calls(block: Block, used: set[str]) -> None:
     for place, call in enumerate(calls):
         given = name = call["id"] or ""
         while not name or len(name) > _LONGEST_CALL_ID or name in used:
-            name = "call_" + hashlib.sha256(f"{leader.id} {place} {name}".encode()).hexdigest()[:24]
+            name = "call_" + hashlib.sha256(f"{leader.id} {place} {name}".encode(errors="replace")).hexdigest()[:24]
         used.add(name)
         names.setdefault(given, []).append(name)
     if not leader.invalid_tool_calls and all(each == [given] for given, each in names.items()):

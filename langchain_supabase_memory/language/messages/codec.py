@@ -173,7 +173,7 @@ def rename(messages: Sequence[BaseMessage], ids: Collection[str], turn: str) -> 
     for message in messages:
         before = row_id(message.id)
         if before in ids:
-            message.id = f"lc_{uuid5(_IDS, f'{before} {turn} {message.type} {message.content}')}"
+            message.id = derived_id(f"{before} {turn} {message.type} {message.content}")
             made[before] = message.id
     return made
 
@@ -182,7 +182,12 @@ def row_id(message_id: object) -> str:
     """Return the id that a message is stored under: its own, or one derived from it if it is not valid."""
     cleaned = sanitizer.clean(str(message_id))
     is_usable = 0 < len(cleaned.encode()) <= LONGEST_ID and not UNUSABLE.search(cleaned)  # as `values.is_id`
-    return cleaned if is_usable else f"lc_{uuid5(_IDS, cleaned)}"
+    return cleaned if is_usable else derived_id(cleaned)
+
+
+def derived_id(words: str) -> str:
+    """Return an id that the same words always give, be there half a surrogate pair among them."""
+    return f"lc_{uuid5(_IDS, sanitizer.clean(words))}"
 
 
 def to_row(message: BaseMessage, redactor: Redactor | None = None) -> dict[str, Any]:
