@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import psycopg
-import pytest
 
 from langchain_supabase_memory import SupabaseMemory
+from tests.each_case import each_case
 from tests.services.emptied import EmptiedDatabase
 from tests.services.postgres import Cluster
-from tests.services.sessions import Sessions
 
 
-def test_the_next_test_finds_no_row(cluster: Cluster, kept_sessions: Sessions) -> None:
-    with closing(EmptiedDatabase(cluster, kept_sessions)) as database:
-        name = database.name()
-        for _ in range(2):
-            with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
-                assert list(memory.conversations()) == []
-                assert memory.work.queue().depth == 0
-                memory.conversation("t").add_turn("Is the kiln hot?", "It is.")
-                memory.conversation("t").index()
-                assert memory.recall("kiln").chunks
-            assert database.name() == name
+def test_the_next_test_finds_no_row(cluster: Cluster, emptied_database: EmptiedDatabase) -> None:
+    name = emptied_database.name()
+    for _ in range(2):
+        with SupabaseMemory.from_conn_string(cluster.conn_string(name), user_id="u") as memory:
+            assert list(memory.conversations()) == []
+            assert memory.work.queue().depth == 0
+            memory.conversation("t").add_turn("Is the kiln hot?", "It is.")
+            memory.conversation("t").index()
+            assert memory.recall("kiln").chunks
+        assert emptied_database.name() == name
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         "create table public.theirs (id int)",
@@ -43,10 +39,9 @@ def test_the_next_test_finds_no_row(cluster: Cluster, kept_sessions: Sessions) -
     ],
 )
 def test_whoever_changes_more_than_rows_leaves_it_to_nobody(
-    cluster: Cluster, kept_sessions: Sessions, change: str
+    cluster: Cluster, emptied_database: EmptiedDatabase, change: str
 ) -> None:
-    with closing(EmptiedDatabase(cluster, kept_sessions)) as database:
-        name = database.name()
-        with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
-            connection.execute(change.format(name=name).encode())
-        assert database.name() != name
+    name = emptied_database.name()  # of the case before, which nothing has changed since
+    with psycopg.connect(cluster.conn_string(name), autocommit=True) as connection:
+        connection.execute(change.format(name=name).encode())
+    assert emptied_database.name() != name
