@@ -70,16 +70,30 @@ def heard(process: subprocess.Popen[str], pattern: str) -> tuple[str, re.Match[s
     raise AssertionError(f"never said: {pattern}\n{''.join(before)}")
 
 
+HELPED = """
+import contextlib, io, json, os, sys
+from langchain_supabase_memory.cli.exit_codes import run
+for arguments in json.loads(sys.argv[1]):
+    if (child := os.fork()) == 0:
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            status = run(arguments)
+        print(json.dumps([status, said.getvalue(), [*sys.modules]]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+"""Every help in a child of its own, which has imported no more than what every run imports."""
+
+
 def test_help_imports_no_command_and_no_library() -> None:
     helped = [["--help"], *([name, "--help"] for name in sorted(commands.commands))]
-    for arguments in helped:
-        program = (
-            "import sys\nfrom langchain_supabase_memory.cli.exit_codes import run\n"
-            f"status = run({arguments!r})\nsys.stderr.write(' '.join(sys.modules))\nsys.exit(status)"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-        assert (done.returncode, "Usage: supabase-memory" in done.stdout) == (0, True), done.stderr
-        loaded = set(done.stderr.split())
+    command = [sys.executable, "-c", HELPED, json.dumps(helped)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, len(lines)) == (0, len(helped)), done.stderr
+    for arguments, line in zip(helped, lines, strict=True):
+        status, said, modules = json.loads(line)
+        assert (status, "Usage: supabase-memory" in said) == (0, True), arguments
+        loaded = set(modules)
         heavy = {"langchain", "langchain_core", "langgraph", "langchain_openai", "openai", "supabase", "psycopg"}
         assert not heavy & loaded, arguments
         home = "langchain_supabase_memory.cli.commands."
