@@ -17,16 +17,21 @@ from tests.services.postgres import Cluster
 TEXT = "naïve – 日本 😀 ـعربيـ"
 
 
+def naming(encoding: str, where: str, conn_string: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a client name an encoding, and return the address to connect to."""
+    if where == "environment":
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+        return conn_string
+    return f"{conn_string}?client_encoding={encoding}"
+
+
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP", "nonsense"])
 @pytest.mark.parametrize("where", ["environment", "connection string"])
 @pytest.mark.parametrize("color", ["sync", "async"])
 async def test_every_text_is_stored_whatever_encoding_a_client_names(
     conn_string: str, user_id: str, monkeypatch: pytest.MonkeyPatch, encoding: str, where: str, color: str
 ) -> None:
-    if where == "environment":
-        monkeypatch.setenv("PGCLIENTENCODING", encoding)
-    else:
-        conn_string += f"?client_encoding={encoding}"
+    conn_string = naming(encoding, where, conn_string, monkeypatch)
     without: Any = {"model": None, "recall": None}
     async with SupabaseMemory.from_conn_string(conn_string, user_id=user_id, **memory_keywords(without)) as memory:
         conversation = memory.conversation("t")
@@ -35,7 +40,23 @@ async def test_every_text_is_stored_whatever_encoding_a_client_names(
         else:
             await conversation.aappend([HumanMessage(TEXT)])
         assert [each.message.text for each in conversation.read()] == [TEXT]
-    migrate(conn_string)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "where"),
+    [
+        ("LATIN1", "environment"),
+        ("SQL_ASCII", "connection string"),
+        ("EUC_JP", "environment"),
+        ("nonsense", "environment"),
+        ("nonsense", "connection string"),
+    ],
+)
+def test_it_is_migrated_whatever_encoding_a_client_names(
+    own_address: str, monkeypatch: pytest.MonkeyPatch, encoding: str, where: str
+) -> None:
+    """In a database of the file's own: functions that are made anew cost each kept session of the shared one its plans."""
+    migrate(naming(encoding, where, own_address, monkeypatch))
 
 
 @each_case("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
