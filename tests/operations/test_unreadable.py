@@ -25,6 +25,7 @@ from langchain_supabase_memory.worker import Worker, WorkerPolicy
 from tests.chat_models import ScriptedModel
 from tests.embedders import WordEmbedder
 from tests.memory_keywords import memory_keywords
+from tests.services.emptied import delete_from
 from tests.services.postgres import Cluster, execute
 
 ANSWER = '{"summary": "What was said."}'
@@ -52,8 +53,8 @@ def address(cluster: Cluster, own: str) -> str:
 
 
 @pytest.fixture
-def empty(address: str) -> str:
-    execute(address, "truncate memory.conversations, memory_private.owners, memory_private.chores cascade")
+def empty(cluster: Cluster, own: str, address: str) -> str:
+    delete_from(cluster, own, "memory.conversations", "memory_private.owners", "memory_private.chores")
     return address
 
 

@@ -32,6 +32,7 @@ from langchain_supabase_memory.values import ConversationKey
 from tests.conftest import Caller
 from tests.each_case import each_case
 from tests.services.data_api import token
+from tests.services.emptied import delete_from
 from tests.services.postgres import Cluster
 
 T = TypeVar("T")
@@ -793,9 +794,9 @@ async def test_a_long_status_comes_whole(caller: Caller, user_id: str, conn_stri
 
 
 @pytest.fixture
-def empty(own_address: str) -> Iterator[SupabaseMemory]:
+def empty(cluster: Cluster, own: str, own_address: str) -> Iterator[SupabaseMemory]:
     """A memory whose queue is empty."""
-    change(own_address, "truncate memory.conversations, memory_private.chores cascade")
+    delete_from(cluster, own, "memory.conversations", "memory_private.chores")
     with SupabaseMemory.from_conn_string(own_address, user_id="u") as memory:
         yield memory
 

@@ -6,8 +6,8 @@ import psycopg
 
 from langchain_supabase_memory import SupabaseMemory
 from tests.each_case import each_case
-from tests.services.emptied import EmptiedDatabase
-from tests.services.postgres import Cluster
+from tests.services.emptied import EmptiedDatabase, delete_from
+from tests.services.postgres import Cluster, execute
 
 
 def test_the_next_test_finds_no_row(cluster: Cluster, emptied_database: EmptiedDatabase) -> None:
@@ -20,6 +20,21 @@ def test_the_next_test_finds_no_row(cluster: Cluster, emptied_database: EmptiedD
             memory.conversation("t").index()
             assert memory.recall("kiln").chunks
         assert emptied_database.name() == name
+
+
+def test_rows_are_deleted_with_those_that_refer_to_them(cluster: Cluster, emptied_database: EmptiedDatabase) -> None:
+    name = emptied_database.name()
+    address = cluster.conn_string(name)
+    with SupabaseMemory.from_conn_string(address, user_id="u") as memory:
+        memory.conversation("t").add_turn("Is the kiln hot?", "It is.")
+        memory.conversation("t").index()
+    filled = ("memory.conversations", "memory.conversation_messages", "memory.working_memory_chunks")
+    count = "select " + ", ".join(f"(select count(*) from {each})" for each in (*filled, "memory_private.owners"))
+    [(*rows, owners)] = execute(address, count)
+    assert min(rows) > 0
+    delete_from(cluster, name, "memory.conversations")
+    assert execute(address, count) == [(0, 0, 0, owners)], "nothing refers to a conversation there"
+    assert emptied_database.name() == name, "nothing but rows has changed"
 
 
 @each_case(

@@ -40,6 +40,30 @@ select md5(concat(
 """
 
 
+_REFERRING: Final = """
+with recursive referring as (
+  select unnest(%s::text[]::regclass[])::oid as oid
+  union select f.conrelid from pg_constraint f join referring r on f.confrelid = r.oid where f.contype = 'f')
+select oid::regclass::text from referring
+"""
+
+
+def delete_from(cluster: Cluster, database: str, *tables: str) -> None:
+    """Delete the rows of tables, and of those that refer to them.
+
+    `truncate ... cascade` costs 40 ms of CPU time, since each table and index gets a new file, and the plans of each
+    kept session.
+    """
+    with psycopg.connect(cluster.conn_string(database, "supabase_admin"), autocommit=True) as connection:
+        _delete(connection, [row[0] for row in connection.execute(_REFERRING, [[*tables]])])
+
+
+def _delete(connection: psycopg.Connection[Any], tables: list[str]) -> None:
+    # Without triggers and foreign keys, which would delete one after another.
+    connection.execute("set session_replication_role = replica")
+    connection.execute("; ".join(f"delete from {table}" for table in tables).encode())
+
+
 class EmptiedDatabase:
     """A migrated database whose rows are deleted before each use; it is replaced if anything else has changed.
 
@@ -62,9 +86,7 @@ class EmptiedDatabase:
         if self._name is not None:
             with self._connection(self._name) as connection:
                 if self._state_now(connection) == self._state:
-                    # Without triggers and foreign keys, which would delete one after another.
-                    connection.execute("set session_replication_role = replica")
-                    connection.execute("; ".join(f"delete from {table}" for table in self._empty).encode())
+                    _delete(connection, self._empty)
                     return self._name
         return self._replaced()
 

@@ -22,6 +22,7 @@ from langchain_supabase_memory.worker.model_answer_cache import with_cached_answ
 from tests import worker_process
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
+from tests.services.emptied import delete_from
 from tests.services.postgres import Cluster, execute
 from tests.worker_process import Plug, Setup, noted
 
@@ -38,8 +39,8 @@ WORK: Final = WorkerPolicy(concurrency=1, lease_seconds=1.0, debounce_seconds=0.
 
 
 @pytest.fixture
-def empty(own_address: str) -> str:
-    execute(own_address, "truncate memory.conversations cascade")
+def empty(cluster: Cluster, own: str, own_address: str) -> str:
+    delete_from(cluster, own, "memory.conversations")
     return own_address
 
 

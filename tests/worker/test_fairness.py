@@ -20,6 +20,7 @@ from langchain_supabase_memory import SupabaseMemory
 from langchain_supabase_memory.language.messages.codec import to_row
 from langchain_supabase_memory.operations import work
 from langchain_supabase_memory.operations.work import Lease
+from tests.services.emptied import delete_from
 from tests.services.postgres import Cluster, execute
 
 SLOTS: Final = 4
@@ -49,9 +50,9 @@ insert into memory.conversations (user_id, thread_id, next_sequence) select s.us
 
 
 @pytest.fixture
-def memory(own_address: str) -> Iterator[SupabaseMemory]:
+def memory(cluster: Cluster, own: str, own_address: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database that is empty."""
-    execute(own_address, "truncate memory.conversations, memory_private.owners cascade")
+    delete_from(cluster, own, "memory.conversations", "memory_private.owners")
     with SupabaseMemory.from_conn_string(own_address) as memory:
         yield memory
 
@@ -406,9 +407,9 @@ def of_spaces(cluster: Cluster, shared: str) -> str:
 
 
 @pytest.fixture
-def with_spaces(of_spaces: str) -> Iterator[SupabaseMemory]:
+def with_spaces(cluster: Cluster, shared: str, of_spaces: str) -> Iterator[SupabaseMemory]:
     """A memory of a server, in a database where somebody has created forty spaces, each with something due."""
-    execute(of_spaces, "truncate memory.conversations, memory_private.owners, memory.spaces cascade")
+    delete_from(cluster, shared, "memory.conversations", "memory_private.owners", "memory.spaces")
     execute(of_spaces, SPACES, 40)
     execute(of_spaces, IN_SPACES)
     execute(of_spaces, OWNERS, 3)

@@ -46,6 +46,7 @@ from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.examining import findings_by_name
 from tests.memory_keywords import memory_keywords
 from tests.services.data_api import DataApi, token
+from tests.services.emptied import delete_from
 from tests.services.postgres import Cluster, execute
 from tests.services.sessions import Sessions
 from tests.sql.test_schema import newer_release
@@ -159,9 +160,9 @@ def whole(cluster: Cluster, kept_sessions: Sessions) -> Iterator[Place]:
 
 
 @pytest.fixture
-def place(whole: Place) -> Place:
+def place(cluster: Cluster, whole: Place) -> Place:
     """It, with nothing in it."""
-    whole.execute("truncate memory.conversations, memory_private.chores cascade")
+    delete_from(cluster, whole.address.rpartition("/")[2], "memory.conversations", "memory_private.chores")
     return whole
 
 
