@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -235,38 +236,54 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_supabase_memory import ContextBudget, SupabaseMemory, SupabaseMemoryMiddleware
 from tests.chat_models import says
-memory = SupabaseMemory.from_conn_string(sys.argv[1], user_id=sys.argv[2])
-agent = create_agent(says("Hi"), [], middleware=[SupabaseMemoryMiddleware(memory, budget=ContextBudget(characters=12_000))])
-agent.invoke({"messages": [HumanMessage("Hello")]}, {"configurable": {"thread_id": "t"}})
-if sys.argv[3] == "killed":
+def answer(user_id):
+    memory = SupabaseMemory.from_conn_string(sys.argv[1], user_id=user_id)
+    middleware = SupabaseMemoryMiddleware(memory, budget=ContextBudget(characters=12_000))
+    agent = create_agent(says("Hi"), [], middleware=[middleware])
+    agent.invoke({"messages": [HumanMessage("Hello")]}, {"configurable": {"thread_id": "t"}})
+    return memory
+def wait(child):
+    assert os.waitpid(child, 0)[1] == 0
+_, _, at_once, killed, forked = sys.argv
+if not (process := os.fork()):
+    answer(killed)
     os._exit(0)
-if sys.argv[3] == "forked":
-    child = os.fork()
-    if not child:
+wait(process)
+if not (process := os.fork()):
+    memory = answer(forked)
+    if not (child := os.fork()):
         print(memory.health().background)
         sys.stdout.flush()
         os._exit(0)
-    os.waitpid(child, 0)
+    wait(child)
+    sys.exit()
+wait(process)
+answer(at_once)
 """
+"""One process ends for each user: all three have what is imported once."""
 
 
-@pytest.mark.parametrize("end", ["at once", "killed", "forked"])
-def test_a_process_may_end_with_work_behind_the_answer(
-    memory: SupabaseMemory, conn_string: str, user_id: str, end: str
-) -> None:
-    fill(memory, 8_800)
-    command = [sys.executable, "-c", PROGRAM, conn_string, user_id, end]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={**os.environ})
-    assert ended.stderr == ""
-    if end == "forked":
+def test_a_process_may_end_with_work_behind_the_answer(conn_string: str, user_id: str) -> None:
+    users = {end: f"{user_id}-{end}" for end in ("at once", "killed", "forked")}
+    with ExitStack() as stack:
+        memories = {
+            end: stack.enter_context(SupabaseMemory.from_conn_string(conn_string, user_id=user))
+            for end, user in users.items()
+        }
+        for memory in memories.values():
+            fill(memory, 8_800)
+        command = [sys.executable, "-c", PROGRAM, conn_string, *users.values()]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={**os.environ})
+        assert ended.stderr == ""
         assert ended.stdout == "0\n", "a child has none of its parent's work"
-    conversation = memory.conversation("t")
-    if end != "killed":
-        assert conversation.summaries.list(), "the end of the process waits for it"
-    conversation.summaries.make()
-    assert conversation.summaries.list()
-    assert conversation.coverage(budget=BUDGET).complete
-    assert len(conversation.read()) == 24
+        for end, memory in memories.items():
+            conversation = memory.conversation("t")
+            if end != "killed":
+                assert conversation.summaries.list(), f"the end of the process waits for it: {end}"
+            conversation.summaries.make()
+            assert conversation.summaries.list(), end
+            assert conversation.coverage(budget=BUDGET).complete, end
+            assert len(conversation.read()) == 24, end
 
 
 def test_tasks_are_bounded_in_threads_and_number(monkeypatch: pytest.MonkeyPatch) -> None:
