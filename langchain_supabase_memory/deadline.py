@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from contextlib import suppress
@@ -62,6 +63,11 @@ def seconds_left(maximum: float) -> float:
     if seconds <= 0:
         raise AbandonedError
     return min(seconds, maximum)
+
+
+def ends_at() -> float:
+    """Return when the current deadline is over, by `time.monotonic`; infinite without one."""
+    return math.inf if _HERE.until is None else _HERE.until
 
 
 def is_set() -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langchain_supabase_memory.adapters import model_loading
 from langchain_supabase_memory.adapters.runnable_types import is_embedder, is_runnable
 from langchain_supabase_memory.checks import number, wrong_type
-from langchain_supabase_memory.deadline import awithin, in_thread, within
+from langchain_supabase_memory.deadline import awithin, ends_at, in_thread, within
 from langchain_supabase_memory.effects import Embed, map_steps
 from langchain_supabase_memory.errors import ConfigurationError, EmbeddingError, code_of
 
@@ -105,7 +105,7 @@ class EmbeddingModel:
         known = self._cached(embed)
         if known is not None:
             return known
-        until = self._until(embed)
+        until = min(self._until(embed), ends_at())
         vectors: list[list[float]] = []
         for wanted, call in self._calls(embed):
             for attempt in range(self._attempts):

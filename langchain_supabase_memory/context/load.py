@@ -57,7 +57,7 @@ _LIMIT: Final = 1000
 """The most messages that one pack reads."""
 
 
-_INDEXING_SECONDS: Final = 8.0
+_INDEXING_SECONDS: Final = 4.0
 """How long an answer waits for the vectors of one batch; without them its words are indexed all the same."""
 
 

@@ -85,6 +85,10 @@ class BackgroundTasks:
         start_thread(self._work)
         return True
 
+    def is_busy(self, identity: object, key: ConversationKey) -> bool:
+        """Return whether a task for a conversation waits or runs. Arguments as for `start`."""
+        return (identity, key) in self._waiting or (identity, key) in self._running
+
     def join(self, seconds: float, identity: object = None) -> bool:
         """Wait until no task waits or runs.
 

@@ -122,10 +122,13 @@ class GuardedTask:
     Attributes:
         failure: The log message if it fails.
         keep: Messages that go to the outbox if it fails.
+        is_optional: Whether it is done behind the answer if it takes too long: that is no failure, and ends no turn's
+            time.
     """
 
     failure: str
     keep: Sequence[BaseMessage] = field(default=(), repr=False)
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -326,6 +329,8 @@ class FailOpen:
         except OutboxError as full:
             error = full
         if isinstance(error, TimeoutError):
+            if task.is_optional:
+                return
             if self._budget is not None and self._budget.rests_until == 0.0:
                 self._budget.spent = self.deadline_seconds
                 self._budget.rests_until = time.monotonic() + _REST_SECONDS

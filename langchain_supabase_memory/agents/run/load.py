@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from langchain_supabase_memory.adapters.telemetry.alerts import alert, is_poor, of_quality
 from langchain_supabase_memory.agents.run.expiring_cache import ExpiringCache
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from langchain_supabase_memory.operations.manifests.beginning import Beginning
     from langchain_supabase_memory.settings import ContextBudget, Retention, SummaryPolicy
     from langchain_supabase_memory.values import ConversationKey, RecallScope, Reference, SummaryResult
+
+T = TypeVar("T")
 
 EVENT: Final = "supabase_memory.context"
 """The type of the custom stream event that carries a pack's report."""
@@ -92,6 +95,7 @@ class Loader:
         held: What is done when the turn ends.
         turns: The parts that turns under way show, by the conversation and the id of the question.
         beginnings: What the last prompt of each conversation began with.
+        late: The conversations of which something took too long before an answer, and is done behind it.
     """
 
     guard: FailOpen
@@ -113,6 +117,7 @@ class Loader:
     beginnings: ExpiringCache[ConversationKey, Beginning] = field(
         default_factory=lambda: ExpiringCache(_BEGINNING_SECONDS), repr=False
     )
+    late: ExpiringCache[ConversationKey, bool] = field(default_factory=lambda: ExpiringCache(_TURN_SECONDS), repr=False)
 
     def load(self, key: ConversationKey, run: GraphState, writer: StreamWriter) -> Effects[ContextPack | None]:
         """The pack; `None` if the memory failed.
@@ -250,7 +255,8 @@ class Loader:
         Returns:
             Whether anything was due.
         """
-        if not self.guard.memory._services.may_derive(key):
+        services = self.guard.memory._services
+        if not services.may_derive(key) or (self.late.get(key) and services.background.is_busy(services.identity, key)):
             return False
         is_summary_due, summarized = pack.due and self._is_done_here, None
         expired = self._retention if pack.expired else None
@@ -265,14 +271,40 @@ class Loader:
             model = self.guard.model
             more = self.policy.timeout_seconds if model is not None and model.is_model else 0.0
             summarize = load_after_expiry(key, expired, self._summarize(key, pack.due_through))
-            summarized = yield from self.guard.attempt(summarize, _UNMADE, key, more=more)
+            summarized, is_late = yield from self._in_half_the_time(summarize, _UNMADE, key, more)
             self._check_state(key, summarized)
+            if is_late:
+                self._finish_behind(key, expired, pack, summarizes=True)
+                return True
         if query is None or not is_index_due(pack, query, summarized):
             return is_summary_due
         writer(_event(INDEXING, key))
         index = load_after_expiry(key, expired, index_before_loading(key, query))
-        yield from self.guard.attempt(index, _UNINDEXED, key)
+        _, is_late = yield from self._in_half_the_time(index, _UNINDEXED, key)
+        if is_late:
+            self._finish_behind(key, expired, pack, summarizes=False)
         return True
+
+    def _in_half_the_time(
+        self, flow: Flow[T], task: GuardedTask, key: ConversationKey, more: float = 0.0
+    ) -> Effects[tuple[T | None, bool]]:
+        """Run what the answer can do without, in half of the time that is left: the other half is for reading.
+
+        Returns:
+            The flow's result, `None` if it failed; and whether it took too long.
+        """
+        task = replace(task, is_optional=self._can_wait(key))
+        begun, seconds = time.monotonic(), self.guard.left_seconds / 2
+        result = yield from self.guard.attempt(flow, task, key, seconds=seconds, more=more)
+        return result, result is None and time.monotonic() - begun >= seconds + more
+
+    def _finish_behind(
+        self, key: ConversationKey, expired: Retention | None, pack: ContextPack, *, summarizes: bool
+    ) -> None:
+        """Do behind the answer what took too long before it; no answer waits for it meanwhile."""
+        if self._can_wait(key):
+            self.late.set(key, True)
+            self._start(key, expired, summarizes=summarizes, indexes=not pack.opted_out)
 
     def _can_wait(self, key: ConversationKey) -> bool:
         """Whether work may be done behind the answer: whoever a callback names then may be somebody else."""
