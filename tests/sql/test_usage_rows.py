@@ -89,7 +89,7 @@ def test_a_step_counts_no_more_than_its_limit(cluster: Cluster) -> None:
             answer = transport.perform(Call("memory_worker_count_usage", given))
             steps, more, messages = steps + 1, answer["more"], messages + answer["counted"]
             assert answer["counted"] <= 100
-            assert transport.taken().read <= 2500
+            assert transport.taken().read <= 4000  # mostly 500, and now and then the rows of steps that were undone
         assert messages == 6100
         assert steps <= 63
         days = connection.execute("select sum(messages), sum(packs) from memory.usage_days").fetchall()
