@@ -20,7 +20,7 @@ RETRIEVAL = $(UV) pip install --quiet --python .tools/retrieval --group retrieva
 define install
 @mkdir -p .tools/$(1)
 $(RUN) python -m tests.bounds $(1) .tools/$(1)/requirements.txt
-$(UV) venv --quiet --allow-existing --python 3.11 .tools/$(1)/env
+$(UV) venv --quiet --allow-existing --python '>=3.11.5,<3.12' .tools/$(1)/env
 $(UV) pip sync --quiet --compile-bytecode --python .tools/$(1)/env .tools/$(1)/requirements.txt
 $(UV) pip install --quiet --no-deps --python .tools/$(1)/env --editable .
 endef
@@ -112,13 +112,13 @@ clean:
 
 # Playwright has its own environment, so that `make test` does not need it.
 .tools/browser/ready: .venv/ready
-	$(UV) venv --quiet --allow-existing --python 3.11 .tools/browser/env
+	$(UV) venv --quiet --allow-existing --python '>=3.11.5,<3.12' .tools/browser/env
 	$(UV) pip install --quiet --python .tools/browser/env --group dev --group beside --group browser --editable '.[all]'
 	@touch $@
 
 # The site generator reads the package's files and does not import it.
 .tools/docs/ready: $(UV) pyproject.toml
-	$(UV) venv --quiet --allow-existing --python 3.11 .tools/docs/env
+	$(UV) venv --quiet --allow-existing --python '>=3.11.5,<3.12' .tools/docs/env
 	$(UV) pip install --quiet --python .tools/docs/env --group docs
 	@touch $@
 

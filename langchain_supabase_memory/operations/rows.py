@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
 T = TypeVar("T")
 
@@ -28,13 +30,22 @@ def frozen_value(kind: type[T], values: Mapping[str, Any]) -> T:
     """Return a frozen dataclass with these values, in a fifth of the time that its own `__init__` takes.
 
     Args:
-        kind: A dataclass without slots, whose fields have plain defaults.
+        kind: A dataclass without slots.
         values: The fields by name: all but those that have their default.
     """
     made = object.__new__(kind)
     # The `__init__` of a frozen class sets each field by a call.
     made.__dict__.update(values)
+    for name, factory in _factories(cast("Hashable", kind)):
+        if name not in values:
+            made.__dict__[name] = factory()
     return made
+
+
+@cache
+def _factories(kind: Any) -> tuple[tuple[str, Callable[[], Any]], ...]:
+    """Return the fields of a dataclass whose default is made anew for each value; plain ones stand in its class."""
+    return tuple((each.name, each.default_factory) for each in fields(kind) if each.default_factory is not MISSING)
 
 
 def time_of(text: str | None) -> datetime | None:

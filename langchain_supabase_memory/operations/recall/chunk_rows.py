@@ -18,7 +18,7 @@ _AS_THEY_ARE: Final = frozenset(each.name for each in fields(Chunk)) - {"said_at
 def chunk(row: Mapping[str, Any], **extra: Any) -> Chunk:
     """Return a chunk of the SQL functions as a value."""
     values = {name: value for name, value in row.items() if name in _AS_THEY_ARE}
-    values |= {"score_parts": {}, "before": [], "after": []} | extra
+    values |= extra
     values["episode"] = row["stretch"]
     values["said_at"] = datetime.fromisoformat(row["said_at"])
     values["expires_at"] = time_of(row["expires_at"])
