@@ -27,7 +27,7 @@ def value_of(kind: type[T], row: Mapping[str, Any], **other: Any) -> T:
 
 
 def frozen_value(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Return a frozen dataclass with these values, in a fifth of the time that its own `__init__` takes.
+    """Return a frozen dataclass with these values, in a small part of the time that its `__init__` takes.
 
     Args:
         kind: A dataclass without slots.
