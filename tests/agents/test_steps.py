@@ -113,11 +113,11 @@ def test_what_is_due_is_done_first_within_the_deadline(memory: SupabaseMemory, a
     assert [event["type"] for event in events] == [SUMMARIZING]
     # Half of the time is for reading again. A model's own time comes on top of it; a writer's is this machine's.
     assert summarize.seconds == 2.5 + (memory._services.config.policy.timeout_seconds if asks else 0)
-    assert summarize.task.is_optional
+    assert summarize.task.can_wait
     index = attempted(run.send(SummaryResult(3)))
     assert [event["type"] for event in events] == [SUMMARIZING, INDEXING]
     assert index.seconds == 2.5
-    assert index.task.is_optional
+    assert index.task.can_wait
     again = attempted(run.send(IndexResult(1, 1)))
     assert (again.task, again.seconds) == (read.task, 5)
     assert finish(run, pack := a_pack()) is pack

@@ -122,13 +122,12 @@ class GuardedTask:
     Attributes:
         failure: The log message if it fails.
         keep: Messages that go to the outbox if it fails.
-        is_optional: Whether it is done behind the answer if it takes too long: that is no failure, and ends no turn's
-            time.
+        can_wait: Whether it is done behind the answer if it takes too long: no failure, and no end of the turn's time.
     """
 
     failure: str
     keep: Sequence[BaseMessage] = field(default=(), repr=False)
-    is_optional: bool = False
+    can_wait: bool = False
 
 
 @dataclass(frozen=True)
@@ -329,7 +328,7 @@ class FailOpen:
         except OutboxError as full:
             error = full
         if isinstance(error, TimeoutError):
-            if task.is_optional:
+            if task.can_wait:
                 return
             if self._budget is not None and self._budget.rests_until == 0.0:
                 self._budget.spent = self.deadline_seconds

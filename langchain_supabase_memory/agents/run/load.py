@@ -288,23 +288,22 @@ class Loader:
     def _in_half_the_time(
         self, flow: Flow[T], task: GuardedTask, key: ConversationKey, more: float = 0.0
     ) -> Effects[tuple[T | None, bool]]:
-        """Run what the answer can do without, in half of the time that is left: the other half is for reading.
+        """Run what can wait in half of the time that is left: the other half is for reading. What cannot has it all.
 
         Returns:
-            The flow's result, `None` if it failed; and whether it took too long.
+            The flow's result, `None` if it failed; and whether it took too long, and can wait.
         """
-        task = replace(task, is_optional=self._can_wait(key))
-        begun, seconds = time.monotonic(), self.guard.left_seconds / 2
-        result = yield from self.guard.attempt(flow, task, key, seconds=seconds, more=more)
-        return result, result is None and time.monotonic() - begun >= seconds + more
+        can_wait = self._can_wait(key)
+        begun, seconds = time.monotonic(), self.guard.left_seconds / (2 if can_wait else 1)
+        result = yield from self.guard.attempt(flow, replace(task, can_wait=can_wait), key, seconds=seconds, more=more)
+        return result, can_wait and result is None and time.monotonic() - begun >= seconds + more
 
     def _finish_behind(
         self, key: ConversationKey, expired: Retention | None, pack: ContextPack, *, summarizes: bool
     ) -> None:
         """Do behind the answer what took too long before it; no answer waits for it meanwhile."""
-        if self._can_wait(key):
-            self.late.set(key, True)
-            self._start(key, expired, summarizes=summarizes, indexes=not pack.opted_out)
+        self.late.set(key, True)
+        self._start(key, expired, summarizes=summarizes, indexes=not pack.opted_out)
 
     def _can_wait(self, key: ConversationKey) -> bool:
         """Whether work may be done behind the answer: whoever a callback names then may be somebody else."""
