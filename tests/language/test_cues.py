@@ -495,6 +495,42 @@ def test_the_earliest_or_the_newest_is_asked_for(question: str, expected: str | 
     assert find_hints(question, NOW).order == expected
 
 
+REPLIES = [
+    ("Which tires did you recommend?", True),
+    ("What did you also once suggest for the glaze?", True),
+    ("What was the recipe that you gave me?", True),
+    ("Have you told me how long it takes?", True),
+    ("You mentioned a book about kilns.", True),
+    ("Was hast du mir empfohlen?", True),
+    ("¿Qué esmalte me recomendaste?", True),
+    ("O que você recomendou?", True),
+    ("Qu'est-ce que tu m'as recommandé ?", True),
+    ("Che cosa mi hai consigliato?", True),
+    ("Ano ang sinabi mo tungkol sa gulong?", True),
+    ("Which tires would you recommend?", False),
+    ("Can you list what I need?", False),
+    ("What have I told you about my kiln?", False),
+    ("Do you remember what I said?", False),
+    ("Where did I say that I met Laura?", False),
+    ("Did you know? He told me so.", False),
+    ("Did you. Say it", False),
+    ("Sinabi ko na", False),
+    ("you", False),
+    ("", False),
+]
+
+
+@each_case(("question", "expected"), REPLIES)
+def test_what_the_addressee_said_is_asked_for(question: str, expected: bool) -> None:
+    assert find_hints(question, NOW).asks_reply is expected
+
+
+def test_the_time_of_what_the_addressee_said_is_asked_for_as_well() -> None:
+    found = find_hints("When did you say the kiln would arrive?", NOW)
+    assert found.asks_reply
+    assert found.expects == {"time"}
+
+
 def test_yesterday_is_the_askers() -> None:
     late = datetime(2023, 11, 15, 23, 30, tzinfo=UTC)
     manila = late.astimezone(timezone(timedelta(hours=8)))

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter, mul
 from typing import Any
@@ -377,6 +378,34 @@ def test_what_the_user_said_comes_before_the_same_words_of_an_assistant(
     assert ("reply" in parts["assistant"]) is comes_first
     if comes_first:
         assert ids(found) == ["user", "assistant"]
+
+
+def best_parts(chunks: list[Chunk]) -> dict[str, dict[str, float]]:
+    """What adds to the score of the best chunk of each message."""
+    return {chunk.message_ids[0]: dict(chunk.score_parts or {}) for chunk in reversed(chunks)}
+
+
+@pytest.mark.parametrize("exact_below", [2000, 0], ids=["all", "candidates"])
+def test_what_an_assistant_said_comes_first_where_it_is_asked_for(memory: SupabaseMemory, exact_below: int) -> None:
+    """A weight that takes from replies does not count there; one that adds to them does."""
+    said: list[Any] = []
+    for number in range(12):
+        said.append(HumanMessage(f"We spoke of topic{number}.", id=f"u{number}"))
+        said.append(AIMessage(f"Noted as entry{number}. " + f"filler{number} " * 90, id=f"a{number}"))
+    said[6] = HumanMessage("Tires for gravel: I asked for some.", id="user")
+    said[13] = AIMessage("Tires for gravel: the wide ones, at low pressure. " + said[13].text, id="assistant")
+    memory.conversation("t").append(said)
+    memory.conversation("t").index()
+    bare = partial(without_embedder(memory).recall, exact_below=exact_below, limit=30)
+    own = best_parts(bare("Which wide tires for gravel did I want?").chunks)
+    asked = best_parts(bare("Which wide tires for gravel did you recommend?").chunks)
+    weights = RecallWeights(reply=0.5)
+    rewarded = best_parts(bare("Which wide tires for gravel did you recommend?", weights=weights).chunks)
+    assert sum(own["user"].values()) > sum(own["assistant"].values())
+    assert sum(asked["assistant"].values()) > sum(asked["user"].values())
+    assert own["assistant"]["reply"] < 0
+    assert "reply" not in asked["assistant"]
+    assert rewarded["assistant"]["reply"] > 0
 
 
 def test_words_of_a_long_neighbor_count_less(memory: SupabaseMemory) -> None:

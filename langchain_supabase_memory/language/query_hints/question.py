@@ -24,6 +24,7 @@ _LONGEST: Final = 10_000
 _MAX_NAMES: Final = 3
 _MAX_DATES: Final = 4
 _ADDRESS: Final = 4  # words before a comma that only say who is asked: "By the way, when"
+_TOLD_WITHIN: Final = 3  # words from the addressee to what they said: "you also once recommended"
 _ENDS: Final = frozenset(".!?;")
 _WANTS: Final[tuple[Expectation, ...]] = ("time", "number")
 
@@ -37,12 +38,14 @@ class QueryHints:
         dates: The dates it names, relative ones resolved.
         expects: The kinds of answer it asks for.
         order: Whether it asks for the earliest or the newest of what was said or happened.
+        asks_reply: Whether it asks for what the one who is asked has said: "which tires did you recommend".
     """
 
     names: tuple[str, ...] = ()
     dates: tuple[NamedDate, ...] = ()
     expects: frozenset[Expectation] = frozenset()
     order: Order | None = None
+    asks_reply: bool = False
 
 
 def find_hints(question: str, now: datetime) -> QueryHints:
@@ -61,6 +64,7 @@ def find_hints(question: str, now: datetime) -> QueryHints:
         tuple(dict.fromkeys(each.date for each in said))[:_MAX_DATES],
         _expectations(words),
         _order(words),
+        _asks_reply(words),
     )
 
 
@@ -87,6 +91,25 @@ def _is_adverb(words: HintWords, index: int) -> bool:
         return not (before.says_time or "article" in before.kinds)
     behind_subject = "subject" in before.kinds or words.is_capital(index - 1)
     return behind_subject and words.near(index) and not (after.says_time or after.number or "some" in after.kinds)
+
+
+def _asks_reply(words: HintWords) -> bool:
+    """Whether what the addressee said is asked for: "did you recommend", and not "would you", nor "I told you"."""
+    for at, entry in enumerate(words.entries):
+        if "you_told" in entry.kinds:
+            return True
+        if "addressee_after" in entry.kinds and "told" in words.entry(at - 1).kinds and words.near(at):
+            return True
+        if "addressee" not in entry.kinds:
+            continue
+        is_past = "past_auxiliary" in words.entry(at - 1).kinds and words.near(at)
+        for told in range(at + 1, at + 1 + _TOLD_WITHIN):
+            kinds = words.entry(told).kinds
+            if words.closed(told - 1) or "subject" in kinds or "question" in kinds:
+                break
+            if "told" in kinds or ("tell" in kinds and is_past):
+                return True
+    return False
 
 
 def _expectations(words: HintWords) -> frozenset[Expectation]:

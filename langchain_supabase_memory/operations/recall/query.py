@@ -198,9 +198,14 @@ class RecallQuery:
             "neighbors": self.filters.neighbors,
             "whole": self.filters.episode,
             "fusion": self.filters.fusion,
-            "weights": asdict(self.filters.weights),
+            "weights": asdict(self._weights(hints)),
             "exact_below": self.filters.exact_below,
         }
+
+    def _weights(self, hints: query_hints.QueryHints) -> RecallWeights:
+        """Return the weights, of which that of replies takes nothing from what the question asks for."""
+        weights = self.filters.weights
+        return replace(weights, reply=max(0.0, weights.reply)) if hints.asks_reply else weights
 
 
 def _date_document(named: query_hints.NamedDate) -> dict[str, Any]:
