@@ -117,7 +117,7 @@ export class Chat {
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
       body: body && JSON.stringify(body),
     });
-    if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : "The service did not answer.");
+    if (!response.ok) throw new Error(response.status === 401 ? "Sign in again." : await reason(response));
     return response;
   }
 
@@ -126,4 +126,12 @@ export class Chat {
     if (error) throw new Error(error.hint ?? error.message);
     return data as T;
   }
+}
+
+// Why the service refused, in its own words: a text, or a list of what is wrong with the request.
+async function reason(response: Response): Promise<string> {
+  const { detail } = await response.json().catch(() => ({}));
+  if (typeof detail === "string") return detail;
+  if (Array.isArray(detail)) return detail.map(({ msg }: { msg: string }) => msg).join(" ");
+  return "The service did not answer.";
 }

@@ -229,6 +229,22 @@ def test_words_stay_where_they_belong_when_somebody_is_quick(
     assert button.is_enabled()
 
 
+def test_the_page_says_why_the_service_refuses(chromium: Browser, address: str, project: Project, user_id: str) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    visitor = Visitor(chromium, address)
+    visitor.signs_in("ana@example.com", "right")
+    box = visitor.page.get_by_placeholder("Say something")
+    box.fill("   ")
+    box.press("Enter")
+    assert not box.evaluate("each => each.validity.valid")
+    assert visitor.messages() == []
+    too_long = "x" * 20_001
+    box.evaluate("(each, text) => { each.value = text }", too_long)  # what no person can type
+    box.press("Enter")
+    visitor.page.get_by_role("alert").filter(has_text="at most 20000 characters").wait_for()
+    assert box.input_value() == too_long
+
+
 def slow_down(route: Route) -> None:
     """Let a request go on after half a second, in which the page shows what it waits for."""
     time.sleep(0.5)
