@@ -87,6 +87,32 @@ async function lookForWorker() {
   if (mine === chat && isBusy !== isWorkerBusy) await refreshSummary();
 }
 
+// While the database is away the page says so. When it is back, what could not be read is read.
+let isAway = false;
+let isRead = false;
+
+function away(error: Error) {
+  isAway = true;
+  complain(error);
+}
+
+async function look() {
+  const mine = chat;
+  await (isRead ? lookForWorker() : read());
+  if (mine !== chat || !isAway) return;
+  isAway = false;
+  find("trouble").textContent = "";
+}
+
+async function read() {
+  const mine = chat;
+  await showMessages();
+  await showConversations();
+  if (mine !== chat) return;
+  isRead = true;
+  await refreshSummary();
+}
+
 find("summarize").addEventListener("click", async () => {
   const mine = chat;
   isSummarizing = true;
@@ -116,20 +142,16 @@ function wait(isBusy: boolean) {
 
 async function enter(thread: string) {
   leave(thread);
-  const mine = chat;
-  find("trouble").textContent = "";
-  find("board").replaceChildren();
+  isAway = isRead = false;
+  for (const id of ["trouble", "messages", "board"]) find(id).replaceChildren();
   find("summary").hidden = true;
-  await showMessages();
-  await showConversations();
-  if (mine !== chat) return;
-  const stop = mine.follow(
+  const stop = chat.follow(
     (board) => find("board").replaceChildren(...board.items.map(({ kind, text }) => line(`${kind}: ${text}`))),
-    complain,
+    away,
   );
-  const timer = setInterval(() => void lookForWorker().catch(complain), 3000);
+  const timer = setInterval(() => void look().catch(away), 3000);
   unfollow = () => (clearInterval(timer), stop());
-  await refreshSummary();
+  await read().catch(away);
 }
 
 function show(isSignedIn: boolean) {
@@ -138,9 +160,16 @@ function show(isSignedIn: boolean) {
   for (const id of ["talk", "aside", "sign-out", "notes"]) find(id).hidden = !isSignedIn;
 }
 
-async function begin() {
-  show(true);
-  await enter(current);
+let user: string | undefined;
+
+// Nothing of somebody who was signed in before stays on the page.
+async function becomes(next: string | undefined) {
+  leave("studio");
+  for (const id of ["trouble", "messages", "board", "conversations"]) find(id).replaceChildren();
+  for (const id of ["summary", "empty"]) find(id).hidden = true;
+  find<HTMLInputElement>("text").value = "";
+  show(next !== undefined);
+  if (next !== undefined) await enter(current);
 }
 
 function onSubmit(id: string, act: (fields: FormData) => Promise<void>) {
@@ -160,7 +189,6 @@ onSubmit("sign-in", async (fields) => {
     password: String(fields.get("password")),
   });
   if (error) throw error;
-  await begin();
 });
 
 // The words stand there at once, and the answer grows while it comes.
@@ -194,12 +222,13 @@ onSubmit("talk", async (fields) => {
 
 find("new").addEventListener("click", () => void enter(crypto.randomUUID()).catch(complain));
 find("sign-out").addEventListener("click", async () => {
-  leave("studio");
-  await supabase.auth.signOut().catch(complain);
-  for (const id of ["messages", "board", "conversations"]) find(id).replaceChildren();
-  find("summary").hidden = true;
-  show(false);
+  const { error } = await supabase.auth.signOut();
+  if (error) complain(error);
 });
 
-const { data } = await supabase.auth.getSession();
-if (data.session) await begin().catch(complain);
+// Who is signed in is told at the start, and whenever it changes: here, in another tab, or because the session ended.
+supabase.auth.onAuthStateChange((_, session) => {
+  if (session?.user.id === user) return;
+  user = session?.user.id;
+  setTimeout(() => void becomes(user).catch(complain)); // supabase-js waits for this function, and `becomes` for it
+});

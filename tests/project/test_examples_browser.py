@@ -229,6 +229,28 @@ def test_words_stay_where_they_belong_when_somebody_is_quick(
     assert button.is_enabled()
 
 
+def test_the_page_shows_nothing_of_who_was_signed_in_before(
+    chromium: Browser, address: str, project: Project, user_id: str
+) -> None:
+    for name in USERS:
+        project.passwords[f"{name}@example.com"] = (f"{user_id}-{name}", f"secret of {name}")
+    here = Visitor(chromium, address)
+    here.signs_in("maya@example.com", "secret of maya")
+    here.says(USERS["maya"], 1)
+    other = here.page.context.new_page()  # another tab of the same browser
+    other.goto(address)
+    other.locator("#messages li", has_text=USERS["maya"]).first.wait_for()
+    here.page.get_by_role("button", name="Sign out").click()
+    other.get_by_placeholder("Password").wait_for()
+    assert "E-47" not in other.inner_text("body")
+    here.signs_in("noor@example.com", "secret of noor")
+    other.get_by_placeholder("Say something").fill(USERS["noor"])
+    other.get_by_placeholder("Say something").press("Enter")
+    other.locator("#messages li:not(.waiting)").nth(1).wait_for()
+    assert other.locator("#messages li").first.inner_text() == f"user: {USERS['noor']}"
+    assert "E-47" not in here.page.inner_text("body") + other.inner_text("body")
+
+
 def test_the_page_says_why_the_service_refuses(chromium: Browser, address: str, project: Project, user_id: str) -> None:
     project.passwords["ana@example.com"] = (user_id, "right")
     visitor = Visitor(chromium, address)
@@ -243,6 +265,31 @@ def test_the_page_says_why_the_service_refuses(chromium: Browser, address: str, 
     box.press("Enter")
     visitor.page.get_by_role("alert").filter(has_text="at most 20000 characters").wait_for()
     assert box.input_value() == too_long
+
+
+def test_a_page_that_is_opened_while_the_database_is_away_is_there_when_it_is_back(
+    chromium: Browser, address: str, project: Project, conn_string: str, user_id: str
+) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    with SupabaseMemory.from_conn_string(conn_string, user_id=user_id) as memory:
+        memory.conversation("studio").add_turn(USERS["maya"], "Yes.")
+        memory.conversation("studio").board.revise()
+    visitor = Visitor(chromium, address)
+    page = visitor.page
+    away = {"code": "PGRST000", "message": "Database connection error. Retrying the connection."}
+    page.route("**/rest/v1/**", lambda route: route.fulfill(status=503, json=away))
+    visitor.signs_in("ana@example.com", "right")
+    page.get_by_role("alert").filter(has_text="Database connection error").wait_for()
+    page.unroute("**/rest/v1/**")
+    page.locator("#messages li", has_text=USERS["maya"]).wait_for()
+    page.locator("#board li", has_text=USERS["maya"]).wait_for()
+    page.locator("#trouble", has_text=re.compile("^$")).wait_for(state="attached")
+    # What is shown stays while the database is away, and so does what is written.
+    page.route("**/rest/v1/**", lambda route: route.fulfill(status=503, json=away))
+    page.get_by_role("alert").filter(has_text="Database connection error").wait_for()
+    assert len(visitor.messages()) == 2
+    page.unroute("**/rest/v1/**")
+    page.locator("#trouble", has_text=re.compile("^$")).wait_for(state="attached")
 
 
 def slow_down(route: Route) -> None:
