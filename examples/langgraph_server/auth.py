@@ -22,8 +22,9 @@ def claims(token: str) -> dict[str, Any]:
 @auth.authenticate
 async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
     """Verify the token. The identity is the owner of every conversation of the run."""
+    scheme, _, token = (authorization or "").partition(" ")
     try:
-        said = await asyncio.to_thread(claims, (authorization or "").removeprefix("Bearer "))
+        said = await asyncio.to_thread(claims, token if scheme.lower() == "bearer" else "")
     except jwt.PyJWKClientConnectionError:  # nobody can tell: who signs in anew would gain nothing
         raise Auth.exceptions.HTTPException(status_code=503) from None
     except jwt.PyJWTError:

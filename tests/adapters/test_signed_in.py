@@ -280,6 +280,17 @@ def test_a_client_whose_user_is_nobody_does_not_speak_with_its_key(data_api: Dat
     session.close()
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+def test_a_clients_user_speaks_whatever_the_case_of_the_scheme(data_api: DataApi, user_id: str, scheme: str) -> None:
+    headers = {"Authorization": f"{scheme} {token(user_id=user_id)}"}
+    with httpx.Client() as session:
+        client = Client(data_api.url, token("anon"), ClientOptions(httpx_client=session, headers=headers))
+        client.rest_url = yarl.URL(data_api.url)
+        memory = bare(SupabaseMemory.from_client(client), data_api)
+        memory.conversation("t").add_turn("Hello", "Hi.", idempotency_key="hello")
+        assert [each.user_id for each in memory.conversations().conversations] == [user_id]
+
+
 def test_a_function_is_asked_once_for_each_try(data_api: DataApi, user_id: str) -> None:
     asked = []
 

@@ -231,6 +231,17 @@ async def test_who_is_not_signed_in_is_refused(connect: Connect, project: Projec
     assert await status(connect(tokens[kind]).threads.create()) == 401
 
 
+async def test_the_scheme_may_be_written_in_small_letters(
+    server: tuple[str, Path], project: Project, user_id: str
+) -> None:
+    """As RFC 9110 says of schemes; another scheme is nobody's."""
+    for scheme, code in (("bearer", 200), ("BEARER", 200), ("Basic", 401)):
+        headers = {"authorization": f"{scheme} {project.token(user_id)}"}
+        async with httpx.AsyncClient() as client:
+            answer = await client.post(f"{server[0]}/threads", json={}, headers=headers)
+        assert answer.status_code == code
+
+
 async def test_while_the_keys_cannot_be_fetched_nobody_is_sent_to_sign_in_anew(
     project: Project, user_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,7 +114,9 @@ class SupabaseTransport(Unpicklable):
 
         is_async = isinstance(client, AsyncClient)
         headers = {name.lower(): value for name, value in dict(client.options.headers).items()}
-        spoken = headers.get("authorization", client.supabase_key).removeprefix("Bearer ")
+        said = headers.get("authorization", client.supabase_key)
+        scheme, _, token = said.partition(" ")
+        spoken = token if scheme.lower() == "bearer" else said
         if access_token is None and spoken != client.supabase_key:
             access_token = spoken
         return cls(
