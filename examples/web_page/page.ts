@@ -91,11 +91,6 @@ async function lookForWorker() {
 let isAway = false;
 let isRead = false;
 
-function away(error: Error) {
-  isAway = true;
-  complain(error);
-}
-
 async function look() {
   const mine = chat;
   await (isRead ? lookForWorker() : read());
@@ -131,6 +126,9 @@ function leave(next: string) {
   unfollow = () => {};
   current = next;
   chat = open(next);
+  isAway = isRead = false;
+  for (const id of ["trouble", "messages", "board"]) find(id).replaceChildren();
+  find("summary").hidden = true;
   wait(false);
 }
 
@@ -142,10 +140,13 @@ function wait(isBusy: boolean) {
 
 async function enter(thread: string) {
   leave(thread);
-  isAway = isRead = false;
-  for (const id of ["trouble", "messages", "board"]) find(id).replaceChildren();
-  find("summary").hidden = true;
-  const stop = chat.follow(
+  const mine = chat;
+  const away = (error: Error) => {
+    if (mine !== chat) return;
+    isAway = true;
+    complain(error);
+  };
+  const stop = mine.follow(
     (board) => find("board").replaceChildren(...board.items.map(({ kind, text }) => line(`${kind}: ${text}`))),
     away,
   );
@@ -165,8 +166,8 @@ let user: string | undefined;
 // Nothing of somebody who was signed in before stays on the page.
 async function becomes(next: string | undefined) {
   leave("studio");
-  for (const id of ["trouble", "messages", "board", "conversations"]) find(id).replaceChildren();
-  for (const id of ["summary", "empty"]) find(id).hidden = true;
+  find("conversations").replaceChildren();
+  find("empty").hidden = true;
   find<HTMLInputElement>("text").value = "";
   show(next !== undefined);
   if (next !== undefined) await enter(current);

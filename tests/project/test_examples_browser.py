@@ -292,6 +292,27 @@ def test_a_page_that_is_opened_while_the_database_is_away_is_there_when_it_is_ba
     page.locator("#trouble", has_text=re.compile("^$")).wait_for(state="attached")
 
 
+def test_what_fails_for_who_has_signed_out_is_shown_to_nobody(
+    chromium: Browser, address: str, project: Project, user_id: str
+) -> None:
+    project.passwords["ana@example.com"] = (user_id, "right")
+    visitor = Visitor(chromium, address)
+    page = visitor.page
+    visitor.signs_in("ana@example.com", "right")
+    page.locator("#empty").wait_for()
+    held: list[Route] = []
+    page.route("**/rest/v1/**", lambda route: held.append(route))
+    with page.expect_request("**/rest/v1/**"):  # the page looks for the worker every three seconds
+        pass
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_placeholder("Password").wait_for()
+    assert held
+    for route in held:
+        route.fulfill(status=503, json={"code": "PGRST000", "message": "Database connection error."})
+    page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 500))")
+    assert page.locator("#trouble").inner_text() == ""
+
+
 def slow_down(route: Route) -> None:
     """Let a request go on after half a second, in which the page shows what it waits for."""
     time.sleep(0.5)
