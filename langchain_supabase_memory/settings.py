@@ -478,7 +478,8 @@ class RecallWeights:
         beside: Of a question whose words were asked for and a short answer right behind it, what the lesser has of the
             better's score beyond its own: 1 brings both along with either, 0 neither.
         reply: Whether an assistant said it that has no name, or whose messages are long: seldom what is looked for. In
-            a talk of short messages a third of it counts; nothing that takes away, where a question asks for it.
+            a talk of short messages a third of it counts. Where a question asks for what the assistant said, it counts
+            only above zero.
     """
 
     words: float = 0.5

@@ -1,8 +1,9 @@
 """Cues: what a question names and asks for, and the marks of a text that may answer it.
 
-`find` reads a question: the names, the dates, and whether it asks for a time or a number. `marks` says of a text
-whether it asks, itself, and whether a time, a number or a name is in it; `told` says of which days it tells. They are
-pure, need no model and raise nothing. All languages are in use at once; `lexicon` says how to write a data file of one.
+`find_hints` reads a question: the names, the dates, and whether it asks for a time, a number or what the assistant
+said. `marks` says of a text whether it asks, itself, and whether a time, a number or a name is in it; `relative_days`
+says of which days it tells. They are pure, need no model and raise nothing. All languages are in use at once;
+`lexicon` says how to write a data file of one.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class RecallQuery:
         }
 
     def _weights(self, hints: query_hints.QueryHints) -> RecallWeights:
-        """Return the weights, of which that of replies takes nothing from what the question asks for."""
+        """Return the weights. Replies lose nothing where the question asks for them."""
         weights = self.filters.weights
         return replace(weights, reply=max(0.0, weights.reply)) if hints.asks_reply else weights
 
