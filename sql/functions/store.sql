@@ -564,6 +564,9 @@ begin
           where (p_user_id is null or i.user_id = p_user_id)
             and (p_after is null
                  or (i.user_id, i.path, i.key) > (p_after ->> 'user_id', p_after ->> 'path', p_after ->> 'key'))
+            -- Beside one owner, a comparison of all three would be read from that owner's first item on.
+            and (p_after is null or p_user_id is null or p_after ->> 'user_id' is distinct from p_user_id
+                 or (i.path, i.key) > (p_after ->> 'path', p_after ->> 'key'))
           order by i.user_id, i.path, i.key limit 1000) i),
   page as materialized (
     select p.* from (select s.*, sum(s.bytes) over (order by s.place) - s.bytes as before

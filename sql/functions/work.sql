@@ -1035,9 +1035,11 @@ set plan_cache_mode = force_custom_plan -- as in memory_due; what is in work, li
 set enable_partitionwise_join = on -- else all that is due in any of them is joined before a page is taken
 as $function$
 declare
-  v_ids uuid[]; -- null: all
+  v_ids    uuid[]; -- null: all
+  v_is_own boolean; -- whether the page begins within the one owner's
 begin
   p_user_id := memory_private.resolve_scope(p_user_id);
+  v_is_own := coalesce(p_after_user = p_user_id, false);
   perform memory_private.check_limits(p_ids);
   if p_ids is not null then
     v_ids := array(select i::uuid from json_array_elements_text(p_ids) i);
@@ -1053,8 +1055,13 @@ begin
              w.error as work_error, coalesce(w.error, c.summary_error, c.index_error) as error,
              greatest(c.summarized_tokens - coalesce(g.tokens, 0), 0) as tokens_saved, g.quality
       from memory.conversations c
+      -- Where a page begins is said of each table: a merge would read all before it.
       left join memory_private.work w on w.user_id = c.user_id and w.conversation_id = c.id
+        and (p_after is null or not v_is_own or w.conversation_id > p_after)
+        and (p_after is null or v_is_own or (w.user_id, w.conversation_id) > (p_after_user, p_after))
       left join memory.conversation_summary_boards b on b.user_id = c.user_id and b.conversation_id = c.id
+        and (p_after is null or not v_is_own or b.conversation_id > p_after)
+        and (p_after is null or v_is_own or (b.user_id, b.conversation_id) > (p_after_user, p_after))
       -- Citus: newest_segment
       left join lateral (
         select g.tokens, g.quality from memory.conversation_summaries g
@@ -1062,14 +1069,19 @@ begin
         order by g.number desc limit 1) g on true
       -- Citus: end
       -- Not in a lateral subquery: Citus sends none without a table to the nodes.
-      where (p_state is null or memory_private.work_state(w.run_after, w.lease_until) = p_state)
+      -- Taken for one of 200, those of a state would all be read and sorted: what is coalesced is taken for every other.
+      where (p_state is null or p_state = 'idle'
+             or coalesce(memory_private.work_state(w.run_after, w.lease_until) = p_state, false))
+        and (p_state is distinct from 'idle' or w.user_id is null)
         and (p_state is null or p_state = 'idle' or w.user_id is not null)
         and (p_state is distinct from 'dead' or w.dead_at is not null) -- by an index of its own,
         and (p_state is distinct from 'running' or w.lease_token is not null) -- and so is this
         and (p_user_id is null or c.user_id = p_user_id) and (p_agent_id is null or c.agent_id = p_agent_id)
         and (p_thread_id is null or c.thread_id = p_thread_id)
         and (v_ids is null or c.id = any (v_ids))
-        and (p_after is null or (c.user_id, c.id) > (p_after_user, p_after))
+        -- Beside one owner, a comparison of rows would be read from that owner's first conversation on.
+        and (p_after is null or not v_is_own or c.id > p_after)
+        and (p_after is null or v_is_own or (c.user_id, c.id) > (p_after_user, p_after))
       order by c.user_id, c.id
       limit least(p_limit, 1000)) r), '[]');
 end

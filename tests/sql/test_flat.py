@@ -173,6 +173,8 @@ def buffers(connection: psycopg.Connection, statement: str) -> int:
         "memory_index_due(",
         "memory_due(p_messages => 0,",
         "memory_unembedded_summaries('words',",
+        "memory_status(",
+        "memory_status(p_state => 'due',",
     ],
 )
 def test_a_late_page_of_an_owner_is_not_read_from_their_first_row(connection: psycopg.Connection, look: str) -> None:
@@ -185,6 +187,41 @@ def test_a_late_page_of_an_owner_is_not_read_from_their_first_row(connection: ps
         for (id_,) in (ids[0], ids[6500])
     )
     assert late <= first + 15
+
+
+def test_a_late_page_of_what_is_idle_is_a_page(planner: Cluster) -> None:
+    name = planner.copy_made_by(filled)
+    with psycopg.connect(planner.conn_string(name, "supabase_admin"), autocommit=True) as connection:
+        connection.execute("delete from memory_private.work where user_id = 'u'")
+        connection.execute("vacuum analyze")
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
+        ids = connection.execute("select id from memory.conversations where user_id = 'u' order by id").fetchall()
+        place = f"p_after_user => 'u', p_after => '{ids[6500][0]}'"
+        assert buffers(connection, f"select public.memory_status('u', p_state => 'idle', p_limit => 5, {place})") <= 60
+
+
+ITEMS = """
+insert into memory.store_items (user_id, namespace, key, value)
+select 'u', '{kilns}', lpad(n::text, 5, '0'), '{"kiln": "blue"}'
+from generate_series(1, 8000) n
+"""
+
+
+def test_a_late_page_of_an_owners_items_is_not_read_from_their_first(planner: Cluster) -> None:
+    name = planner.migrated_database()
+    planner.execute(ITEMS, database=name)
+    planner.execute("analyze", database=name)
+    with psycopg.connect(planner.conn_string(name), autocommit=True) as connection:
+        [(path,)] = connection.execute("select memory_private.store_path('{kilns}')").fetchall()
+        first, late = (
+            buffers(
+                connection,
+                "select public.memory_store_reindex('words', 3, p_user_id => 'u', p_after => "
+                f"json_build_object('user_id', 'u', 'path', $path${path}$path$, 'key', '{key}'))",
+            )
+            for key in ("00000", "06500")
+        )
+        assert late <= first + 15
 
 
 @_ANALYZED
