@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from starlette.exceptions import HTTPException
 
@@ -54,6 +54,11 @@ class InspectorState:
     notifier: ChangeNotifier
     undos: UndoStore
 
+    @cached_property
+    def conversation_tabs(self) -> frozenset[str]:
+        """The names of the pages below a conversation."""
+        return frozenset(screen.name for screen in self.screens if screen.is_of_conversation)
+
 
 class RequestContext:
     """The context of one request."""
@@ -79,7 +84,7 @@ class RequestContext:
         """Whether people may change something; in a space only its managers, over a server's connection."""
         return self.state.write and (self.space is None or (not self.acts_as_user and self.is_manager))
 
-    @property
+    @cached_property
     def screens(self) -> Sequence[Screen]:
         """The pages, for the navigation; without those that need a server's rights if it has none."""
         return [each for each in self.state.screens if not (each.is_of_database and self.acts_as_user)]
@@ -306,7 +311,14 @@ def admitted(respond: Callable[[Request], Awaitable[Response]]) -> Callable[[Req
 
 def _query(query: Mapping[str, Any]) -> str:
     """Return a query string, without arguments that are `None` or empty."""
-    return urlencode({name: value for name, value in query.items() if value not in (None, "")})
+    # A page has hundreds of links: `urlencode` takes three times as long for the same.
+    return "&".join(
+        [
+            f"{name}={value if type(value) is int else quote_plus(str(value))}"
+            for name, value in query.items()
+            if value not in (None, "")
+        ]
+    )
 
 
 def is_uuid(text: str) -> bool:

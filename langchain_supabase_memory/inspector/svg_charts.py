@@ -75,9 +75,9 @@ def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
     Args:
         lines: The points of each line; x goes from 0 to 1.
     """
-    largest = max((value for line in lines for _, value in line), default=0) or 1
+    largest = max([value for line in lines for _, value in line], default=0) or 1
     top = _round(largest)
-    drawn = [" ".join(f"{1000 * x:.1f},{200 - 200 * y / top:.1f}" for x, y in line) for line in lines]
+    drawn = [" ".join([f"{1000 * x:.1f},{200 - 200 * y / top:.1f}" for x, y in line]) for line in lines]
     return Plot(drawn, top, [(200 - 200 * step / 4, top * step / 4) for step in range(5)])
 
 

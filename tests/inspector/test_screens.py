@@ -6,9 +6,11 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
+from jinja2 import meta, nodes
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
@@ -19,7 +21,7 @@ from langchain_supabase_memory import (
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
-from langchain_supabase_memory.inspector import rendering
+from langchain_supabase_memory.inspector import rendering, request_context
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
@@ -341,6 +343,24 @@ async def test_a_range_is_read_in_place(memory: SupabaseMemory) -> None:
 
 
 # The prompts of earlier answers
+
+
+def test_what_needs_nothing_of_a_page_is_made_once() -> None:
+    """What is imported with a page's context is made anew for each import of each page."""
+    environment = rendering._PAGES
+    parsed = {path.name: environment.parse(path.read_text()) for path in rendering._TEMPLATES.glob("*.html")}
+    imports = [(name, each) for name, page in parsed.items() for each in page.find_all(nodes.Import)]
+    assert len(imports) > 30
+    for name, each in imports:
+        assert isinstance(each.template, nodes.Const)
+        needed = meta.find_undeclared_variables(parsed[each.template.value]) - set(environment.globals)
+        assert each.with_context == bool(needed), (name, each.template.value)
+
+
+def test_an_address_is_what_a_browser_sends() -> None:
+    given = {"user": "ä b&c=d+e/f", "at": 12, "none": None, "empty": "", "first": 0, "on": True, "q": "100% “kiln”"}
+    kept = {name: value for name, value in given.items() if value not in (None, "")}
+    assert request_context._query(given) == urlencode(kept)
 
 
 def test_every_part_has_a_color() -> None:
