@@ -166,6 +166,28 @@ def test_below_the_bound_work_grows_no_faster_than_the_text(kind: str) -> None:
         assert many <= 6 * few + 1_000, reader
 
 
+def test_a_line_is_looked_at_from_its_beginning_alone() -> None:
+    """From each of its characters on, a paragraph would be read to its end: a second for a megabyte of them."""
+    line = "The kiln is blue. " * 100
+    assert encoded_data._CODE_LINE.match(line) is not None
+    assert encoded_data._CODE_LINE.match(line, 1) is None
+    assert encoded_data._CODE_LINE.findall(f"short\n{line}\n\n{line}") == [line, line]
+
+
+def test_what_says_sooner_that_a_text_has_no_data_misses_none() -> None:
+    chance = random.Random(4)
+    for _ in range(20_000):
+        pair = chance.choice(("", "0x", "\\x")) + chance.choice(("a7", "F0", "09"))
+        text = "".join(pair + chance.choice(" ,:;|\n\r\t") * chance.randrange(4) for _ in range(17))
+        number = f"{chance.randrange(-999, 999)}.{chance.randrange(10**4, 10**9)}{chance.choice((', ', ';', ' '))}" * 9
+        for given, run, sooner in (
+            (text, encoded_data._BYTES, encoded_data._IS_BYTES),
+            (number, encoded_data._NUMBERS, encoded_data._IS_NUMBER),
+        ):
+            assert run.search(given) is not None
+            assert sooner.search(given) is not None
+
+
 def steps(function: Callable[[str], Any], text: str) -> int:
     """How many calls a function makes."""
     made = 0

@@ -25,7 +25,8 @@ LONGEST: Final = 1_000_000
 _MIN_LENGTH: Final = 256
 """Shorter data stays in place."""
 
-# Each pattern matches a whole run and the code decides on the match, so no run is scanned twice.
+# Each pattern matches a whole run and the code decides on the match, so no run is scanned twice. Where a pattern looks
+# behind itself first, a part of it that begins with a character says sooner that a text has none.
 _IN_TEXT: Final = re.compile(
     r"data:(?P<type>[\w.+/-]{0,100})(?:;[^,;\s]{1,100}){0,5},(?P<held>[\w+/=%.~-]{64,})", re.ASCII | re.IGNORECASE
 )
@@ -35,6 +36,9 @@ _ENCODED: Final = re.compile(
 _ENCODED_LINE: Final = re.compile(r"[\w+/%-]+={0,2}", re.ASCII)
 _ENCODED_PART: Final = re.compile(rf"{_ENCODED_LINE.pattern}|(?:\s|\\[nr])+", re.ASCII)
 _BYTES: Final = re.compile(r"(?<![0-9A-Fa-f])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ ,:;|\n\r\t]{0,3}){16,}+", re.ASCII)
+_IS_BYTES: Final = re.compile(
+    r"[0-9A-Fa-f][0-9A-Fa-f][ ,:;|\n\r\t]{0,3}(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ ,:;|\n\r\t]{0,3}){7}", re.ASCII
+)
 _DUMP: Final = re.compile(
     r"(?:^[ \t]*(?:[0-9A-Fa-f]{4,16}[:hH]?[ \t]+)?(?:[0-9A-Fa-f]{2,8}[ \t|-]{1,3}){4,}+[^\n]{0,120}(?:\n|\Z)){2,}+",
     re.ASCII | re.MULTILINE,
@@ -45,10 +49,11 @@ _NUMBERS: Final = re.compile(
     r"(?<![\d.])(?:-?\d{1,3}\.\d{4,20}(?:e[-+]?\d{1,3})?[,;\s]{1,4}){8,}+(?:-?\d{1,3}\.\d{4,20})?",
     re.ASCII | re.IGNORECASE,
 )
+_IS_NUMBER: Final = re.compile(r"\d\.\d{4}", re.ASCII)
 _CONTROL: Final = "\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd"  # except the escape character that colors a log
 _BINARY: Final = re.compile(rf"[{_CONTROL}](?:[^{_CONTROL}]{{0,24}}[{_CONTROL}]){{8,}}+")
 _IS_BINARY: Final = re.compile(f"[{_CONTROL}]")
-_CODE_LINE: Final = re.compile(r"[^\n]{1000,}+")
+_CODE_LINE: Final = re.compile(r"^[^\n]{1000,}+", re.MULTILINE)
 _UNBROKEN: Final = re.compile(r"(?<![!-~])[!-~]{600,}+")
 _CODE_MARKS: Final = re.compile(r"[{}();=]")
 _SPARSE: Final = 25  # characters of minified code per space
@@ -123,8 +128,10 @@ def without_data(text: str) -> str:
     made = _IN_TEXT.sub(_named_url, text)
     made = _DUMP.sub(_named_bytes, made)
     made = _ENCODED.sub(_named_encoded, made)
-    made = _BYTES.sub(_named_bytes, made)
-    made = _NUMBERS.sub(_named_numbers, made)
+    if _IS_BYTES.search(made) is not None:
+        made = _BYTES.sub(_named_bytes, made)
+    if _IS_NUMBER.search(made) is not None:
+        made = _NUMBERS.sub(_named_numbers, made)
     if _IS_BINARY.search(made) is not None:
         made = _BINARY.sub(_named_binary, made)
     if len(made) >= _MIN_LENGTH:
