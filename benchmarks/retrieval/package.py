@@ -12,7 +12,7 @@ from benchmarks.retrieval.data_sets.longmemeval import SPEAKERS
 from benchmarks.retrieval.late import Late
 from benchmarks.retrieval.metrics import DEPTH, Unit
 from langchain_supabase_memory import ContextBudget, MemoryConfig, SupabaseMemory
-from langchain_supabase_memory.models import RerankModel
+from langchain_supabase_memory.models import EmbeddingModel, RerankModel
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -55,7 +55,8 @@ class Package:
         self.memory = SupabaseMemory.from_conn_string(
             self.conn_string,
             user_id=self.user_id,
-            embeddings=self.embedder,
+            # A ranking does not depend on how busy the machine is.
+            embeddings=None if self.embedder is None else EmbeddingModel(self.embedder, question_seconds=600),
             config=MemoryConfig(
                 reranker=None if self.late is None else RerankModel(self.late, candidates=CANDIDATES, seconds=60)
             ),
