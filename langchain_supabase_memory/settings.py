@@ -468,7 +468,8 @@ class RecallWeights:
     Attributes:
         words: The words of the question, in the chunk and, less, in what was said around it (BM25).
         meaning: The chunk's own vector.
-        around: The mean of the vectors of the chunk and the two before and after it.
+        around: The mean of the vectors of the chunk and the two before and after it; in a talk of long messages the
+            vector of the message's first chunk.
         speaker: Whether the question names who speaks.
         date: Whether the question names the date.
         kind: Whether a time was asked for and the chunk says one, or a number.
@@ -478,8 +479,8 @@ class RecallWeights:
         beside: Of a question whose words were asked for and a short answer right behind it, what the lesser has of the
             better's score beyond its own: 1 brings both along with either, 0 neither.
         reply: Whether an assistant said it that has no name, or whose messages are long: seldom what is looked for. In
-            a talk of short messages a third of it counts. Where a question asks for what the assistant said, it counts
-            only above zero.
+            a talk of short messages a quarter of it counts. Where a question asks for what the assistant said, it
+            counts only above zero.
     """
 
     words: float = 0.5
@@ -492,7 +493,7 @@ class RecallWeights:
     importance: float = 0.05
     recency: float = 0.02
     beside: float = 1.0
-    reply: float = -0.3
+    reply: float = -0.4
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

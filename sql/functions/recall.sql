@@ -739,7 +739,7 @@ language sql immutable security invoker set search_path = ''
 as $function$
   select case when not p_candidates then $sql$
     select k.*
-           @meaning , e.similarity, e.around
+           @meaning , e.similarity, e.around, e.opening
     from unnest(v_conversations) as s (id)
     cross join lateral (
       select $sql$ || memory_private.traits_sql() || $sql$ from memory.working_memory_chunks k
@@ -748,7 +748,8 @@ as $function$
     @meaning   select e.*
     @meaning   from unnest(v_conversations) as s (id)
     @meaning   cross join lateral (
-    @meaning     select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around
+    @meaning     select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around,
+    @meaning            first_value(e.similarity) over (partition by e.place order by e.part) as opening
     @meaning     from (
     @meaning       select e.conversation_id, e.place, e.part,
     @meaning              -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
@@ -773,10 +774,11 @@ as $function$
           group by i.conversation_id, i.island) n
     cross join lateral (
       select $sql$ || memory_private.traits_sql() || $sql$
-             @meaning , e.similarity, e.around
+             @meaning , e.similarity, e.around, e.opening
       from memory.working_memory_chunks k
       @meaning left join (
-      @meaning   select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around
+      @meaning   select e.*, avg(e.similarity) over (order by e.place range between 2 preceding and 2 following) as around,
+      @meaning          first_value(e.similarity) over (partition by e.place order by e.part) as opening
       @meaning   from (
       @meaning     select e.place, e.part, -(e.embedding operator({{vector_schema}}.<#>) v_vector) as similarity
       @meaning     from memory.chunk_embeddings e
@@ -971,7 +973,7 @@ create or replace function memory_private.score_sql() returns text
 language sql immutable security invoker set search_path = ''
 as $function$
   select $sql$
-  -- Where messages are long, one says nothing of the next.
+  -- Where messages are long, one says nothing of the next, and much of what a part of it is about stands in its opening.
   talk as materialized (
     select p.conversation_id, greatest(0, least(1, 3 - avg(p.share) / 0.3)) as apart
     from pool p where p.part = 1 group by p.conversation_id),
@@ -984,7 +986,8 @@ as $function$
            coalesce(w.words / nullif((select max(w.words) from worded w), 0), 0) as words_1,
            @meaning coalesce((p.similarity - n.similarity_1) / nullif(n.similarity_2 - n.similarity_1, 0), 0) as meaning_1,
            @meaning coalesce((p.around - n.around_1) / nullif(n.around_2 - n.around_1, 0), 0) as around_1,
-           @words null::float8 as similarity, 0 as meaning_1, 0 as around_1,
+           @meaning coalesce((p.opening - n.similarity_1) / nullif(n.similarity_2 - n.similarity_1, 0), 0) as opening_1,
+           @words null::float8 as similarity, 0 as meaning_1, 0 as around_1, 0 as opening_1,
            @rrf w.words_rank,
            coalesce(t.apart, 1) as apart,
            -- The share of all others that were said before.
@@ -1010,8 +1013,8 @@ as $function$
     select p.conversation_id, p.place, p.part, p.is_question, p.is_answer, p.is_short, p.words, p.said_at, p.similarity,
            p.id, p.characters, p.words_hash,
            @score s.words * v.share * p.words_1 as words_2,
-           @score (s.meaning + s.around * p.apart) * p.meaning_1 as meaning_2,
-           @score s.around * (1 - p.apart) * p.around_1 as around_2,
+           @score s.meaning * p.meaning_1 as meaning_2,
+           @score s.around * ((1 - p.apart) * p.around_1 + p.apart * p.opening_1) as around_2,
            -- Reciprocal ranks with k = 10 (Cormack et al. 2009 have 60; far fewer are ranked here).
            @rrf case when p.words > 0 then 10 * (s.words * v.share / (10 + p.words_rank)) else 0 end as words_2,
            @rrf case when p.similarity is not null then 10 * (s.meaning / (10 + p.meaning_rank)) else 0 end as meaning_2,
@@ -1023,7 +1026,7 @@ as $function$
            case when p.is_question then s.question else 0 end as question_2,
            s.importance * p.importance as importance_2,
            s.recency * p.recency as recency_2,
-           case when p.is_reply then s.reply * (1 + 2 * p.apart) / 3 else 0 end as reply_2
+           case when p.is_reply then s.reply * (1 + 3 * p.apart) / 4 else 0 end as reply_2
     from parts p
     cross join settings s
     cross join covered v
@@ -1087,7 +1090,7 @@ as $function$
            coalesce((v_weights ->> 'importance')::float8, 0.05) as importance,
            coalesce((v_weights ->> 'recency')::float8, 0.02) as recency,
            coalesce((v_weights ->> 'beside')::float8, 1) as beside,
-           coalesce((v_weights ->> 'reply')::float8, -0.3) as reply),
+           coalesce((v_weights ->> 'reply')::float8, -0.4) as reply),
   dates as materialized (
     select d.*, d.day is not null or d.first is not null or d.last is not null as is_days
     from json_to_recordset(v_dates) as d (

@@ -47,13 +47,18 @@ def without_embedder(memory: SupabaseMemory) -> SupabaseMemory:
     return SupabaseMemory(memory._services.transport, user_id=memory.user_id)
 
 
-def fill(memory: SupabaseMemory, size: int, *, thread_id: str = "t", seed: int = 0, pause: int = 20) -> None:
+def fill(
+    memory: SupabaseMemory, size: int, *, thread_id: str = "t", seed: int = 0, pause: int = 20, sentences: int = 1
+) -> None:
     """Two people talk, on several days."""
     source = random.Random(seed)
     messages, times, now = [], [], START
     for number in range(size):
-        words = [VOCABULARY[min(int(source.expovariate(0.08)), 63)] for _ in range(source.randint(2, 12))]
-        text = " ".join(words) + source.choice([".", ".", "?"])
+        said = []
+        for _ in range(sentences):
+            words = [VOCABULARY[min(int(source.expovariate(0.08)), 63)] for _ in range(source.randint(2, 12))]
+            said.append(" ".join(words) + source.choice([".", ".", "?"]))
+        text = " ".join(said)
         kind = HumanMessage if number % 2 == 0 else AIMessage
         messages.append(kind(text, id=f"{thread_id}-{number}", name="Ana" if number % 2 == 0 else "Ben Cruz"))
         now += timedelta(minutes=source.choice([1, 3, pause * 60]))
@@ -185,6 +190,7 @@ def oracle(
         )
         if vector:
             each["around"] = sum(o["similarity"] for o in near(each, 2)) / len(near(each, 2))
+            each["opening"] = min(near(each, 0), key=itemgetter("part"))["similarity"]
     mean = max(sum(each["length"] for each in chunks) / total, 1)
     spread = {lexeme: sum(lexeme in each["counts"] for each in chunks) for lexeme in asked}
     for each in chunks:
@@ -207,8 +213,8 @@ def oracle(
         }
         return each["speaker"] is None or sum(sizes[key] for key in said) / len(said) > 60
 
-    def scaled(name: str, each: dict[str, Any]) -> float:
-        values = [other[name] for other in chunks]
+    def scaled(name: str, each: dict[str, Any], among: str | None = None) -> float:
+        values = [other[among or name] for other in chunks]
         low = 0 if name == "words" else min(values)
         return float((each[name] - low) / (max(values) - low)) if max(values) > low else 0.0
 
@@ -235,12 +241,13 @@ def oracle(
         scores[each["id"]] = (
             weights["words"] * covered * scaled("words", each)
             + (
-                (weights["meaning"] + each["apart"] * weights["around"]) * scaled("similarity", each)
+                weights["meaning"] * scaled("similarity", each)
+                + each["apart"] * weights["around"] * scaled("opening", each, "similarity")
                 + (1 - each["apart"]) * weights["around"] * scaled("around", each)
                 if vector
                 else 0
             )
-            + weights["reply"] * is_reply(each) * (1 + 2 * each["apart"]) / 3
+            + weights["reply"] * is_reply(each) * (1 + 3 * each["apart"]) / 4
             + weights["speaker"] * (each["speaker"] in {s for s in speakers if named & set(s.lower().split())})
             + weights["date"] * dated(each)
             + weights["kind"]
@@ -284,6 +291,7 @@ def test_the_ranking_is_that_of_the_formula(
     memory = without_embedder(memory) if embeddings is None else memory
     fill(memory, 60, thread_id="one", seed=1)
     fill(memory, 25, thread_id="two", seed=2)
+    fill(memory, 12, thread_id="long", seed=4, sentences=12)
     source = random.Random(3)
     with psycopg.connect(conn_string, autocommit=True) as connection:
         for text in QUESTIONS:
@@ -406,6 +414,30 @@ def test_what_an_assistant_said_comes_first_where_it_is_asked_for(memory: Supaba
     assert own["assistant"]["reply"] < 0
     assert "reply" not in asked["assistant"]
     assert rewarded["assistant"]["reply"] > 0
+
+
+@pytest.mark.parametrize("exact_below", [2000, 0], ids=["all", "candidates"])
+def test_the_opening_of_a_long_message_speaks_for_its_parts(memory: SupabaseMemory, exact_below: int) -> None:
+    """Of two parts that say the same, that comes first whose message begins with what is asked for."""
+    clear = SupabaseMemory(memory._services.transport, user_id=memory.user_id, embeddings=WordEmbedder(400))
+    said: list[Any] = []
+    for number in range(12):
+        said.append(HumanMessage(f"We spoke of topic{number}.", id=f"u{number}"))
+        filler = " ".join(f"Filler{number}x{place} went on." for place in range(60))
+        opening = " ".join([{2: "kiln", 9: "garden"}.get(number, f"entry{number}")] * 30)
+        same = "Warm the inside for an hour." if number in (2, 9) else ""
+        said.append(AIMessage(f"About {opening}. {filler} {same} {filler}", id=f"a{number}"))
+    clear.conversation("t").append(said)
+    clear.conversation("t").index(chunking=ChunkPolicy(max_tokens=60))
+    found = clear.recall("Warm kiln inside hour", exact_below=exact_below, limit=200).chunks
+    kiln, garden = (
+        next(each for each in found if each.message_ids == [name] and "Warm the inside" in each.content)
+        for name in ("a2", "a9")
+    )
+    assert kiln.score_parts is not None
+    assert garden.score_parts is not None
+    assert kiln.score_parts["meaning"] == pytest.approx(garden.score_parts["meaning"], abs=0.05)
+    assert kiln.score_parts["around"] > garden.score_parts.get("around", 0) + 0.1
 
 
 def test_words_of_a_long_neighbor_count_less(memory: SupabaseMemory) -> None:
