@@ -7,7 +7,6 @@ import secrets
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 
@@ -25,14 +24,14 @@ LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 """The host names of this machine."""
 
 _HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
 }
 _SAFE: Final = ("GET", "HEAD")
 MIN_TOKEN_LENGTH: Final = 16
@@ -120,11 +119,11 @@ class AuthMiddleware:
             nonlocal has_begun
             if message["type"] == "http.response.start":
                 has_begun = True
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
+                headers = [each for each in message["headers"] if each[0] not in _HEADERS]
+                headers += _HEADERS.items()
                 if issued is not None:
-                    headers.append("set-cookie", self._set(request, issued))
+                    headers.append((b"set-cookie", self._set(request, issued).encode()))
+                message["headers"] = headers
             await send(message)
 
         answer = self._refusal(request, session)
@@ -165,7 +164,7 @@ class AuthMiddleware:
 
     def _set(self, request: Request, session: str) -> str:
         path = request.scope.get("root_path") or "/"
-        secure = "; Secure" if request.url.scheme == "https" else ""
+        secure = "; Secure" if request.scope.get("scheme") == "https" else ""
         return f"{self._sessions.cookie}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}"
 
 

@@ -89,12 +89,23 @@ class RequestContext:
         """The pages, for the navigation; without those that need a server's rights if it has none."""
         return [each for each in self.state.screens if not (each.is_of_database and self.acts_as_user)]
 
-    @property
+    @cached_property
+    def navigation(self) -> list[tuple[str, str, str]]:
+        """The name, the label and the address of each page that is not about one conversation."""
+        query = _query(self.member_query)
+        of_user = f"?{query}" if query else ""
+        return [
+            (each.name, each.label, f"{self.root}{each.path}{'' if each.is_of_database else of_user}")
+            for each in self.screens
+            if each.label and not each.is_of_conversation
+        ]
+
+    @cached_property
     def acts_as_user(self) -> bool:
         """Whether row level security applies, so that anything that needs a server's rights is left out."""
         return self.memory._services.transport.acts_as_user
 
-    @property
+    @cached_property
     def sees_all_users(self) -> bool:
         """Whether it may see every user's conversations."""
         return self.memory.user_id is None and not self.acts_as_user

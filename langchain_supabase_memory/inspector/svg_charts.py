@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -79,6 +80,19 @@ def plot(lines: Sequence[Sequence[tuple[float, float]]]) -> Plot:
     top = _round(largest)
     drawn = [" ".join([f"{1000 * x:.1f},{200 - 200 * y / top:.1f}" for x, y in line]) for line in lines]
     return Plot(drawn, top, [(200 - 200 * step / 4, top * step / 4) for step in range(5)])
+
+
+def sparkline(counts: Sequence[float]) -> str:
+    """Return the points of a line with its own scale, at equal distances, in SVG notation and a box of 1000 by 200."""
+    top = _round(max(counts, default=0) or 1)
+    drawn = zip(_places(len(counts)), counts, strict=True)
+    return " ".join([f"{place},{200 - 200 * count / top:.1f}" for place, count in drawn])
+
+
+@cache
+def _places(count: int) -> list[str]:
+    """Return so many places from left to right: the pages have few widths, and many lines."""
+    return [f"{1000 * place / max(count - 1, 1):.1f}" for place in range(count)]
 
 
 def percent(value: float) -> str:

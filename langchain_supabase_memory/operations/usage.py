@@ -253,5 +253,5 @@ def _day(name: str, value: date | None) -> str | None:
 def _usage_day(row: Mapping[str, Any]) -> UsageDay:
     signals = {name: count for name, count in zip(_SIGNALS, row["signals"], strict=True) if count}
     tone = round(row["tone_sum"] / row["tone_count"], 1) if row["tone_count"] else None
-    numbers = {name: int(row[name]) for name in _NUMBERS}
+    numbers = {name: row[name] for name in _NUMBERS}
     return UsageDay(row["agent_id"], date.fromisoformat(row["day"]), **numbers, signals=signals, tone=tone)

@@ -21,7 +21,7 @@ from langchain_supabase_memory import (
     SupabaseMemory,
     SupabaseMemoryMiddleware,
 )
-from langchain_supabase_memory.inspector import rendering, request_context
+from langchain_supabase_memory.inspector import rendering, request_context, svg_charts
 from langchain_supabase_memory.inspector.rendering import CLIP, LONGEST
 from langchain_supabase_memory.inspector.screen_list import SCREENS
 from langchain_supabase_memory.inspector.screens.conversations import PAGE as LISTED
@@ -355,6 +355,13 @@ def test_what_needs_nothing_of_a_page_is_made_once() -> None:
         assert isinstance(each.template, nodes.Const)
         needed = meta.find_undeclared_variables(parsed[each.template.value]) - set(environment.globals)
         assert each.with_context == bool(needed), (name, each.template.value)
+
+
+def test_a_sparkline_is_a_plot_of_one_line() -> None:
+    for counts in ([0], [7], [0, 0, 0], [3, 0, 12, 999], [*range(0, 9_000, 300)]):
+        points = [(place / max(len(counts) - 1, 1), float(count)) for place, count in enumerate(counts)]
+        assert svg_charts.sparkline(counts) == svg_charts.plot([points]).lines[0]
+    assert svg_charts.sparkline([]) == ""
 
 
 def test_an_address_is_what_a_browser_sends() -> None:

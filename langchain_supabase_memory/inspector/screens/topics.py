@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_supabase_memory.inspector.gather import gather_all
 from langchain_supabase_memory.inspector.rendering import render_page
 from langchain_supabase_memory.inspector.request_context import RequestContext
-from langchain_supabase_memory.inspector.svg_charts import plot
+from langchain_supabase_memory.inspector.svg_charts import sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,8 +65,4 @@ def _rows(topics: Sequence[Topic], days: Sequence[TopicDay], first: date) -> lis
         place = (each.day - first).days
         if 0 <= place < DAYS:
             counts[each.topic_id][place] += each.episodes
-    rows = []
-    for topic in topics:
-        line = [(place / (DAYS - 1), float(count)) for place, count in enumerate(counts[topic.id])]
-        rows.append(TopicRow(topic, plot([line]).lines[0], sum(counts[topic.id])))
-    return rows
+    return [TopicRow(topic, sparkline(counts[topic.id]), sum(counts[topic.id])) for topic in topics]

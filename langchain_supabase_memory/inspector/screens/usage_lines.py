@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from langchain_supabase_memory.inspector.svg_charts import plot
+from langchain_supabase_memory.inspector.svg_charts import sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,5 +74,4 @@ def _row(name: str, title: str, usage: Sequence[tuple[int, UsageDay]]) -> UsageR
     for place, each in usage:
         if 0 <= place < DAYS:
             counts[place] += getattr(each, name)
-    points = [(place / (DAYS - 1), float(count)) for place, count in enumerate(counts)]
-    return UsageRow(title, counts[-1], sum(counts[-WEEK:]), sum(counts), plot([points]).lines[0])
+    return UsageRow(title, counts[-1], sum(counts[-WEEK:]), sum(counts), sparkline(counts))
