@@ -26,6 +26,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from langchain_supabase_memory import SupabaseMemory
+from tests.colors import other_colors
 from tests.fuzzing import VARIABLE, examples
 from tests.memory_keywords import memory_keywords
 from tests.needs import Guard, needs
@@ -82,6 +83,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-factor", type=int, default=1, help="Run the fuzzers this many times longer, on new examples."
     )
+    parser.addoption(
+        "--both-colors", action="store_true", help="Run each case of a test sync and async, instead of in turn."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -121,10 +125,15 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test by what it needs, and move the slow files to the front; otherwise keep the order.
 
-    Tests that need a browser, or minutes, are deselected unless their mark is requested.
+    Of two cases that only differ in being sync or async, one is deselected, unless a case is named: see `colors`. Tests
+    that need a browser, or minutes, are deselected unless their mark is requested.
     """
     for item in items:
         item.add_marker(needs(item))
+    if not (config.getoption("--both-colors") or any("[" in each for each in config.args)):
+        others = {*other_colors(items)}
+        config.hook.pytest_deselected(items=[item for item in items if item in others])
+        items[:] = [item for item in items if item not in others]
     for mark in ("browser", "slow"):
         if mark not in config.option.markexpr:
             left_out = [item for item in items if item.get_closest_marker(mark)]
@@ -337,7 +346,7 @@ class Caller:
 
 @pytest.fixture(params=["data_api-sync", "data_api-async", "direct-sync", "direct-async"])
 async def caller(request: pytest.FixtureRequest, conn_string: str) -> AsyncIterator[Caller]:
-    """Each of the four callers, without a summarizer and recall unless a test requests them."""
+    """Each transport, sync and async, without a summarizer and recall unless a test requests them."""
     without: Any = {"model": None, "recall": None}
     kind, color = request.param.split("-")
     if kind == "data_api":

@@ -29,6 +29,8 @@ from tests.each_case import each_case
 from tests.services.data_api import SECRET as SIGNED_BY
 from tests.services.data_api import DataApi, token
 
+pytestmark = pytest.mark.both_colors("each way in asks for credentials itself")
+
 SECRET = "canary-5507"
 
 

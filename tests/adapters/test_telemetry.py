@@ -61,6 +61,8 @@ from tests.conftest import Caller
 from tests.embedders import ScriptedEmbedder, WordEmbedder
 from tests.stepping import Answers
 
+pytestmark = pytest.mark.both_colors("each way in counts and times its calls itself")
+
 NAMES = {
     "summaries_generated_total": "counter",
     "working_memory_chunks_created": "gauge",

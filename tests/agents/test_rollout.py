@@ -338,6 +338,7 @@ async def test_no_rollout_costs_no_call(memory: SupabaseMemory, make: Any, watch
 # What says the stage.
 
 
+@pytest.mark.both_colors("a flag of the other color is called differently")
 @pytest.mark.parametrize("kind", ["sync flag", "async flag"])
 async def test_a_flag_is_asked_anew_at_every_call(memory: SupabaseMemory, make: Any, kind: str) -> None:
     stages: list[Any] = ["off"]

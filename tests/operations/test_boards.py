@@ -722,6 +722,7 @@ def test_the_prompt_says_what_matters_and_what_was_said_stays_data() -> None:
 # --- At once
 
 
+@pytest.mark.both_colors("threads and tasks share a transport in other ways")
 async def test_two_revisers_at_once_make_one_revision(caller: Caller, user_id: str) -> None:
     memory = SupabaseMemory(caller.service._services.transport, user_id=user_id)
     await caller(conversation_of(memory, **WHERE).append, [HumanMessage("I am Ada", id="a")])

@@ -279,6 +279,7 @@ async def test_any_string_names_a_thread(caller: Caller, user_id: str, thread_id
     assert (await caller(caller.service.for_user(user_id).conversations))[0].thread_id == thread_id
 
 
+@pytest.mark.both_colors("threads and tasks share a transport in other ways")
 async def test_fifty_writers_at_once_lose_double_and_reorder_nothing(caller: Caller, user_id: str) -> None:
     busy = caller.service.for_user(user_id).conversation("busy")
     batches = [[HumanMessage(f"{writer}-{n}", id=f"{writer}-{n}") for n in range(4)] for writer in range(25)]

@@ -611,6 +611,7 @@ def test_a_long_history_shows_the_same_before_it_is_removed(
 # --- Many at once
 
 
+@pytest.mark.both_colors("threads and tasks share a transport in other ways")
 async def test_writers_and_readers_at_once_keep_exactly_the_newest(caller: Caller, user_id: str) -> None:
     retention = Retention(max_turns=5, max_age=timedelta(days=1))
     memory = SupabaseMemory(caller.service._services.transport, user_id=user_id, retention=retention)

@@ -835,6 +835,7 @@ async def test_a_model_whose_window_is_smaller_than_its_input_recovers_by_itself
 # --- Compare and swap
 
 
+@pytest.mark.both_colors("threads and tasks share a transport in other ways")
 async def test_many_summarizers_at_once_cover_everything_once(caller: Caller, user_id: str) -> None:
     facts = Facts(6)
     messages = [message for _ in range(10) for message in [facts.said(2000), *facts.loop()]]

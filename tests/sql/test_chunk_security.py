@@ -18,6 +18,8 @@ from tests.embedders import WordEmbedder
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
+pytestmark = pytest.mark.both_colors("rights are checked by each way in")
+
 TABLES = ("working_memory_chunks", "chunk_postings", "chunk_embeddings")
 
 

@@ -40,6 +40,8 @@ from tests.conftest import Caller
 from tests.owners import conversation_of
 from tests.services.data_api import SECRET, token, verified
 
+pytestmark = pytest.mark.both_colors("rights are checked by each way in")
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -20,6 +20,8 @@ from tests.long_term.test_store import Words
 from tests.services.data_api import token
 from tests.services.postgres import Cluster
 
+pytestmark = pytest.mark.both_colors("rights are checked by each way in")
+
 PUTS = [PutOp(("a", "b"), "k", {"text": "zircon"}, ttl=1), PutOp(("a",), "l", {"text": "zircon"})]
 READS = [GetOp(("a", "b"), "k"), SearchOp(()), SearchOp(("a",), None, 10, 0, "zircon"), ListNamespacesOp()]
 NOTHING: list[Any] = [None, [], [], []]
