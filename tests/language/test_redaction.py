@@ -401,8 +401,8 @@ def test_json_is_redacted_at_every_depth_and_only_once(value: Any) -> None:
     assert json.loads(redact_value(json.dumps(value), ALL)) == made
 
 
-# Texts that make engines go back: 100,000 characters each, for which a rule that is quadratic takes minutes.
-@pytest.mark.timeout(20)
+# Texts that make engines go back: 50,000 characters each, for which a rule that is quadratic takes half a minute.
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "unit",
     ["a", "@", "a@", "a.", "4", "4 ", "4444 ", "+1", "+" + "1" * 37 + "x ", "de89 ", "-eyJ", "eyJaaaaaaaaa.", "://a:", ":",
@@ -411,7 +411,7 @@ def test_json_is_redacted_at_every_depth_and_only_once(value: Any) -> None:
      "\\\\u004", "data:", "data:text/plain;base64,", "data:a;a;base64,aGVsbG8g\n", "data:" + "a;" * 5],
 )  # fmt: skip
 def test_no_text_takes_for_ever(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
+    text = unit * (50_000 // len(unit))
     assert len(ALL.redact(text)) > 0
     assert redact_value(text + "-----END PRIVATE KEY-----", ALL) is not None
 
