@@ -274,7 +274,9 @@ async def test_no_header_and_no_query_is_heard(project: Project, user_id: str, v
     async with serving(project, write=True, destructive=True) as address:
         async with forging(address, project.token(user_id), mode) as (made, forged):
             for place, name in enumerate(HEADERS):
-                for tool, (called, arguments) in enumerate(EVERY.items()):
+                # A tool's arguments may come in headers of this name; of the others each is tried with half of the tools.
+                tools = [*EVERY.items()] if name.startswith("Mcp-Param") else [*EVERY.items()][place % 2 :: 2]
+                for tool, (called, arguments) in enumerate(tools):
                     forged.header = name, values[(place + tool) % len(values)]
                     await tried(made, called, arguments)
                 forged.header = name, values[place % len(values)]
