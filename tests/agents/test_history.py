@@ -355,7 +355,7 @@ async def test_in_the_background_a_read_asks_no_model(conn_string: str, user_id:
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-async def test_a_hundred_turns_are_stored_once_each_and_the_prompt_stays_bounded(
+async def test_fifty_turns_are_stored_once_each_and_the_prompt_stays_bounded(
     writing: SupabaseMemory, color: str, keyed: bool
 ) -> None:
     prompts: list[list[BaseMessage]] = []
@@ -367,7 +367,7 @@ async def test_a_hundred_turns_are_stored_once_each_and_the_prompt_stays_bounded
 
     runnable = RunnableLambda(answer)
     chat = with_history(writing, prompted(runnable), **KEYS) if keyed else with_history(writing, runnable)
-    asked = [f"{n}: my kiln number {n} has fired {n * 7} bowls, what about the next one?" for n in range(100)]
+    asked = [f"{n}: my kiln number {n} has fired {n * 7} bowls, what about the next one?" for n in range(50)]
     for text in asked:
         given = {"input": text} if keyed else [HumanMessage(text)]
         _ = chat.invoke(given, session("s")) if color == "sync" else await chat.ainvoke(given, session("s"))
