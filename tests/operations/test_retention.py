@@ -580,7 +580,7 @@ class Story:
         assert conversation.count() == len(stored)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_coverage_stays_whole_whatever_expires(direct: SupabaseMemory, sql: psycopg.Connection, seed: int) -> None:
     story = Story(direct, sql, seed)
     for _ in range(30):
@@ -590,8 +590,10 @@ def test_coverage_stays_whole_whatever_expires(direct: SupabaseMemory, sql: psyc
     story.check()
 
 
-@pytest.mark.parametrize(("old", "new"), [(30, 2100), (2100, 30), (1300, 1300), (2100, 0)])
-@pytest.mark.parametrize("mixed", [False, True], ids=["in order", "mixed"])
+@pytest.mark.parametrize(
+    ("old", "new", "mixed"),
+    [(30, 2100, False), (2100, 30, True), (1300, 1300, False), (1300, 1300, True), (2100, 0, False)],
+)
 def test_a_long_history_shows_the_same_before_it_is_removed(
     direct: SupabaseMemory, sql: psycopg.Connection, old: int, new: int, mixed: bool
 ) -> None:
