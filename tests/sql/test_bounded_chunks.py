@@ -214,11 +214,11 @@ def made(plan: dict[str, Any]) -> int:
     return int(here * plan["Actual Loops"]) + sum(made(each) for each in plan.get("Plans", []))
 
 
-LONG = "".join(f"Paragraph {n} says number {n % 7} of March 2026 to a reader. " * 15 + "\n\n" for n in range(1100))
-"""A message of a megabyte."""
+LONG = "".join(f"Paragraph {n} says number {n % 7} of March 2026 to a reader. " * 15 + "\n\n" for n in range(550))
+"""A message of half a megabyte."""
 
 
-def with_megabyte(planner: Cluster) -> str:
+def with_half_a_megabyte(planner: Cluster) -> str:
     name = planner.migrated_database()
     for table in ("conversations", *TABLES):
         planner.leave_unvacuumed(name, f"memory.{table}")
@@ -236,23 +236,23 @@ def with_megabyte(planner: Cluster) -> str:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["never analyzed", "analyzed"])
-def megabyte(planner: Cluster, request: pytest.FixtureRequest) -> str:
-    """A database with one conversation: a message of a megabyte among forty short ones."""
-    name = planner.copy_made_by(with_megabyte)
+def long_message(planner: Cluster, request: pytest.FixtureRequest) -> str:
+    """A database with one conversation: a message of half a megabyte among forty short ones."""
+    name = planner.copy_made_by(with_half_a_megabyte)
     if request.param:
         planner.execute("analyze", database=name)
     return name
 
 
 @pytest.mark.parametrize("candidates", [False, True])
-def test_a_message_of_a_thousand_parts_is_ranked_part_by_part(
-    planner: Cluster, megabyte: str, candidates: bool
+def test_a_message_of_five_hundred_parts_is_ranked_part_by_part(
+    planner: Cluster, long_message: str, candidates: bool
 ) -> None:
-    """Neighbors are looked at message by message: no step makes rows for pairs of parts, which would be a million."""
+    """Neighbors are looked at message by message: no step makes rows for pairs of parts, which would be a quarter million."""
     lexemes = ["number", "march", "2026", "paragraph", "reader"]
-    with psycopg.connect(planner.conn_string(megabyte)) as connection:
+    with psycopg.connect(planner.conn_string(long_message)) as connection:
         row = connection.execute("select chunk_count from memory.conversations").fetchone()
         assert row is not None
-        assert row[0] > 1000
+        assert row[0] > 500
         ranked = plan(connection, candidates=candidates, lexemes=lexemes, places=[20])
     assert made(ranked) <= 40 * len(lexemes) * row[0]
