@@ -136,7 +136,7 @@ async def test_two_users_over_one_server_never_meet(project: Project, user_id: s
 
         async def talk(user: str, other: str) -> None:
             async with signed_in(address, project.token(user), mode) as client:
-                for number in range(8):
+                for number in range(5):
                     turn = {"user": f"I am {user}", "assistant": f"Hello {user}", "conversation_id": "studio"}
                     await client.call_tool("save_turn", {**turn, "idempotency_key": str(number)})
                     answers = await asyncio.gather(

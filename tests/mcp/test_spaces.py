@@ -20,7 +20,6 @@ from langchain_supabase_memory.settings import ChunkPolicy
 from langchain_supabase_memory.values import SpaceRole
 from tests.mcp.conftest import (
     IN_SPACES,
-    MODES,
     READING,
     READING_SPACES,
     SPACE_ID,
@@ -118,7 +117,7 @@ async def connected(
         yield made
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("door", "mode"), [("token", "auto"), ("claims", "legacy"), ("server", "auto")])
 async def test_a_member_lists_reads_and_searches_a_space(
     team: Team, team_project: Project, door: str, mode: str
 ) -> None:
@@ -163,7 +162,7 @@ async def test_a_contributor_writes_there_and_a_reader_does_not(team: Team, team
     assert team.server.space(team.space_id).memory.conversation("plan").count() == 4
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("door", "mode"), [("token", "legacy"), ("claims", "auto"), ("server", "legacy")])
 async def test_a_quote_is_shared_and_taken_back_when_the_person_agrees(
     team: Team, team_project: Project, door: str, mode: str
 ) -> None:
