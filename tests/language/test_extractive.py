@@ -777,10 +777,10 @@ def test_topics_are_found_in_the_languages_that_have_a_file(language: str) -> No
 
 
 NASTY = [
-    "", " ", "\x00", "\U0001f600" * 1000, "a", "?", "\n\n\n", "a" * 300_000, "a b " * 20_000, "? " * 20_000, '" […]' * 1000,
-    "我喜欢喝茶。价钱是五百块！" * 300, "مرحبا كيف حالك؟ عندي 5 قطط." * 200, "I'll " * 5_000, "My name is " * 5_000, "9" * 100_000,
-    "1,000," * 10_000, "A. " * 5_000, "\ud800\udfff", "e\u0301" * 5_000, "Ana Reyes " * 3_000, "my x is 1. " * 2_000, "```\n" * 1000,
-    "remind me to call Ana\n" * 1_500, "\u2028".join(["my phone is 1"] * 500), "ﷺ" * 5_000, "- \n" * 5_000, "'s" * 5_000,
+    "", " ", "\x00", "\U0001f600" * 1000, "a", "?", "\n\n\n", "a" * 100_000, "a b " * 8_000, "? " * 8_000, '" […]' * 1000,
+    "我喜欢喝茶。价钱是五百块！" * 300, "مرحبا كيف حالك؟ عندي 5 قطط." * 200, "I'll " * 2_000, "My name is " * 2_000, "9" * 50_000,
+    "1,000," * 5_000, "A. " * 2_000, "\ud800\udfff", "e\u0301" * 2_000, "Ana Reyes " * 1_500, "my x is 1. " * 2_000, "```\n" * 1000,
+    "remind me to call Ana\n" * 1_500, "\u2028".join(["my phone is 1"] * 500), "ﷺ" * 2_000, "- \n" * 2_000, "'s" * 2_000,
 ]  # fmt: skip
 
 
@@ -795,7 +795,7 @@ def test_a_megabyte() -> None:
     text = "The kiln ran for 7 hours and Ines called about lot 4,200. " * 18_000
     assert len(text) > 1_000_000
     assert len(write(said(text), 2000)) <= 2000
-    many = said("".join(f"My code {at} is {at}. I need to call number {at} now. " for at in range(6_000)))
+    many = said("".join(f"My code {at} is {at}. I need to call number {at} now. " for at in range(3_000)))
     check(revise(many), many, [])
 
 
