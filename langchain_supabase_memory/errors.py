@@ -112,7 +112,10 @@ class SchemaOutdatedError(SchemaError):
     """The database's schema is from another release of this package."""
 
     default_message = "The memory's schema in this database is of another release."
-    default_hint = "Run `supabase-memory migrate` with this release of langchain-supabase-memory."
+    default_hint = (
+        "Run `supabase-memory migrate` with this release of langchain-supabase-memory; or install the database's "
+        "release, if that is newer: `supabase-memory doctor` names it."
+    )
 
 
 class MigrationConflictError(SchemaError):

@@ -287,6 +287,7 @@ Returns: object.
 - installed: object. What memory_schema answers.
 - installed.version: text. The release of the package.
 - installed.tables: text[]. The names of the table files that were applied.
+- installed.checksums: text[]. Their checksums, in the same order.
 - installed.code: text. A checksum of the functions and the access rules.
 - installed.vector_schema: text. The schema in which the functions look for pgvector.
 - installed.vector_moved_to: text or null. The schema of pgvector, if it has moved since the last migration.

@@ -5,7 +5,8 @@ create function public.memory_schema() returns jsonb
 language sql stable security invoker set search_path = ''
 as $function$
   select jsonb_build_object(
-    'version', '{{version}}', 'tables', '{{tables}}'::jsonb, 'code', '{{code}}',
+    'version', '{{version}}', 'tables', '{{tables}}'::jsonb, 'checksums', '{{table_checksums}}'::jsonb,
+    'code', '{{code}}',
     'vector_schema', '{{vector_schema_name}}', 'spaces', memory_private.has_spaces(),
     'vector_moved_to', (
       select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
@@ -17,6 +18,7 @@ comment on function public.memory_schema is
 Returns: object.
 - version: text. The release of the package.
 - tables: text[]. The names of the table files that were applied.
+- checksums: text[]. Their checksums, in the same order.
 - code: text. A checksum of the functions and the access rules.
 - vector_schema: text. The schema in which the functions look for pgvector.
 - vector_moved_to: text or null. The schema in which pgvector lies, if that is another by now; then run the

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, asdict
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,9 +16,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_supabase_memory import MemoryConfig, Retention, SummaryPolicy, SupabaseMemory, Worker, WorkerPolicy
+from langchain_supabase_memory.adapters.schema import script
 from langchain_supabase_memory.adapters.schema.migrate import migrate
+from langchain_supabase_memory.errors import MigrationConflictError, UnavailableError
 from langchain_supabase_memory.memory.doctor import connection as of_connection
 from langchain_supabase_memory.memory.doctor import database as of_database
+from langchain_supabase_memory.memory.doctor.migration import NextMigration
 from langchain_supabase_memory.models import EmbeddingModel
 from langchain_supabase_memory.settings import NO_RETRY
 from tests.conftest import Caller
@@ -36,6 +40,10 @@ LINES = (
 """What a server sees over a connection to Postgres; with an embedder also `vectors`, over the Data API `tokens`."""
 
 ROLES = pytest.mark.not_on_citus("the role is made in a database without Citus, so the nodes do not have it")
+
+
+CURRENT = NextMigration(asdict(script.current()), script.current())
+"""A database of this release."""
 
 
 def execute(conn_string: str, *statements: str) -> None:
@@ -294,6 +302,63 @@ def test_a_database_without_the_schema_or_with_an_older_one_is_red(cluster: Clus
         assert "0.0.1" in findings_by_name(memory)["schema"].text
 
 
+FUTURE = """
+create or replace function public.memory_schema() returns jsonb language sql as $$
+select '{"version": "99.0.0", "tables": ["0001_conversations", "0099_future"], "checksums": ["", ""], "code": "",
+         "vector_schema": "extensions", "vector_moved_to": null, "spaces": false}'::jsonb $$
+"""
+"""What a newer release says of itself, whatever else it has."""
+
+REFUSED = {
+    "newer": (["insert into memory_private.migrations values ('0099_future', '')", FUTURE], "Install .* 99.0.0 or newer"),
+    "newer, with another doctor": (
+        ["insert into memory_private.migrations values ('0099_future', '')", FUTURE,
+         "drop function public.memory_worker_doctor"],
+        "Install .* 99.0.0 or newer",
+    ),
+    "of edited files": (
+        ["update memory_private.migrations set checksum = '' where name like '0001%'",
+         """do $do$ begin
+              execute regexp_replace(pg_get_functiondef('public.memory_schema'::regproc), '(''checksums'', ''\\[")', '\\1of-another-');
+            end $do$"""],
+        "supabase-memory export",
+    ),
+}  # fmt: skip
+"""What is done to a database, and what has to be done then: a migration is refused."""
+
+
+@each_case(("statements", "action"), list(REFUSED.values()))
+def test_what_a_migration_refuses_is_not_to_be_migrated(cluster: Cluster, statements: list[str], action: str) -> None:
+    database = cluster.conn_string(cluster.migrated_database())
+    execute(database, *statements)
+    with pytest.raises(MigrationConflictError):
+        migrate(database)
+    with SupabaseMemory.from_conn_string(database) as memory:
+        schema = findings_by_name(memory)["schema"]
+        assert (schema.state, bool(re.search(action, str(schema.next_action)))) == ("red", True), schema
+        execute(database, "revoke select on memory.conversations from authenticated")
+        actions = " ".join(str(each.next_action) for each in memory.doctor())
+        assert "supabase-memory migrate" not in actions
+
+
+def test_a_replica_is_migrated_on_its_primary() -> None:
+    old = {**asdict(script.current()), "version": "0.0.1", "code": ""}
+    action = NextMigration(old, script.current(), is_replica=True).action()
+    assert "supabase-memory migrate" in action
+    assert action.endswith("on the primary.")
+
+
+def test_a_migration_that_waits_too_long_says_what_holds_it_up(cluster: Cluster) -> None:
+    name = cluster.migrated_database()
+    database = cluster.conn_string(name)
+    execute(database, f"alter database {name} set lock_timeout = '10ms'")
+    with psycopg.connect(database) as other:
+        other.execute("lock table memory.conversations")
+        with pytest.raises(UnavailableError, match=r"lock timeout.*end its transaction.*migrate again"):
+            migrate(database)
+    migrate(database)
+
+
 def test_pgvector_that_is_gone_is_red(cluster: Cluster, fresh: str) -> None:
     cluster.execute("drop extension vector cascade", database=fresh.rpartition("/")[2], superuser=True)
     with SupabaseMemory.from_conn_string(fresh) as memory:
@@ -335,7 +400,7 @@ def test_an_index_whose_build_did_not_finish_is_red(cluster: Cluster) -> None:
 )  # fmt: skip
 def test_an_older_pgvector_is_named_where_its_faults_matter(version: str, indexed: bool, state: str) -> None:
     indexes = ["chunk_embeddings_hnsw_24"] if indexed else []
-    made = of_database.pgvector({"version": version, "schema": "extensions"}, None, indexes, [])
+    made = of_database.pgvector({"version": version, "schema": "extensions"}, CURRENT, indexes, [])
     assert (made.state, version in made.text) == (state, True)
 
 

@@ -32,6 +32,11 @@ _OWNER: Final = (
     " it, as the role that set it up."
 )
 
+_LOCKED: Final = (
+    "Another session holds a lock: end its transaction, or wait for the other migration, and migrate again; or raise"
+    " lock_timeout."
+)
+
 _VECTOR_SCHEMA: Final = (
     "select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace"
     " where e.extname = 'vector'"
@@ -152,7 +157,12 @@ def migrate(
         elif error.diag.message_primary and not isinstance(failure, ConfigurationError):
             # A migration contains no user content, so the server's own message may be shown.
             kind = type(failure) if isinstance(failure, (AccessError, UnavailableError)) else SchemaError
-            action = f"{_OWNER} Nothing was changed." if isinstance(failure, AccessError) else "Nothing was changed."
+            if isinstance(failure, AccessError):
+                action = f"{_OWNER} Nothing was changed."
+            elif isinstance(error, psycopg.errors.LockNotAvailable):
+                action = f"{_LOCKED} Nothing was changed."
+            else:
+                action = "Nothing was changed."
             failure = kind(
                 f"The migration failed: {error.diag.message_primary}.",
                 code=error.sqlstate,

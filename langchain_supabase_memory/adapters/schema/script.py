@@ -103,6 +103,7 @@ class Installed:
     Attributes:
         version: The release that installed it.
         tables: The names of the table files applied.
+        checksums: Their checksums, in the same order.
         code: The checksum of the functions and the access rules.
         vector_schema: The schema in which they look for pgvector.
         vector_moved_to: The schema that contains pgvector, if it has moved since.
@@ -111,6 +112,7 @@ class Installed:
 
     version: str
     tables: list[str]
+    checksums: list[str]
     code: str
     vector_schema: str
     vector_moved_to: str | None = None
@@ -162,7 +164,8 @@ def parts(
         "vector_schema_name": vector_schema,
         "version": expected.version,
         "tables": json.dumps(expected.tables),
-        "checksums": json.dumps({name: _checksum(_read(f"tables/{name}.sql")) for name in expected.tables}),
+        "checksums": json.dumps(dict(zip(expected.tables, expected.checksums, strict=True))),
+        "table_checksums": json.dumps(expected.checksums),
         "code": expected.code,
         "width": str(vector_index),
         "partitions": "null" if partitions is None else str(partitions),
@@ -206,7 +209,9 @@ def current(vector_schema: str = VECTOR_SCHEMA) -> Installed:
         ConfigurationError: The schema's name cannot be written into the functions.
     """
     code = _checksum(_render(_code(), _LISTS | {"vector_schema": _quoted(vector_schema)}))
-    return Installed(version("langchain-supabase-memory"), _names("tables"), code, vector_schema)
+    tables = _names("tables")
+    checksums = [_checksum(_read(f"tables/{name}.sql")) for name in tables]
+    return Installed(version("langchain-supabase-memory"), tables, checksums, code, vector_schema)
 
 
 def with_lists(template: str) -> str:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from langchain_supabase_memory.adapters.transports.endpoint_info import signing_keys
 from langchain_supabase_memory.adapters.transports.response_shapes import has_other_shape
 from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
-from langchain_supabase_memory.errors import SupabaseMemoryError
+from langchain_supabase_memory.errors import SchemaOutdatedError, SupabaseMemoryError
 from langchain_supabase_memory.memory.doctor import connection, database, models, profiles, work
+from langchain_supabase_memory.memory.doctor.migration import next_migration
 from langchain_supabase_memory.operations.doctor import schema_report, worker_report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from langchain_supabase_memory.memory.doctor.finding import Finding
+    from langchain_supabase_memory.memory.doctor.migration import NextMigration
     from langchain_supabase_memory.memory.services import Services
 
 
@@ -51,44 +53,45 @@ def doctor(services: Services) -> Flow[list[Finding]]:
     is_distributed = bool(found.get("distributed"))
     findings = [connection.address(here), connection.kind(here, is_distributed=is_distributed)]
     if of_user:
-        findings += [connection.check_user(), (yield from database.schema(found))]
+        findings += [connection.check_user(), database.schema((yield from next_migration(found)))]
         return [*findings, *(yield from _check_tokens(services)), *(yield from _check_models(services, {}))]
+    due = yield from next_migration(found["installed"], is_replica=found["replay_lag_seconds"] is not None)
     findings += [
         connection.role(found["role"], sees_all=found["sees_all"]),
         connection.clock(_time(found["now"]), sent, received),
         *database.replica(found["replay_lag_seconds"]),
         connection.settings(found["settings"]),
-        (yield from database.schema(found["installed"])),
-        database.pgvector(
-            found["vector"], found["installed"].get("vector_moved_to"), found["indexes"], found["broken_indexes"]
-        ),
-        database.access(found["added"], found["missing"]),
+        database.schema(due),
+        database.pgvector(found["vector"], due, found["indexes"], found["broken_indexes"]),
+        database.access(found["added"], found["missing"], due),
         database.checkpoints(found["open_checkpoint_tables"]),
         *(yield from _check_tokens(services)),
-        *(yield from _check_models(services, found)),
+        *(yield from _check_models(services, found, due)),
     ]
     if services.embedder_name is not None:
         findings.append(models.vectors(services.embedder_name, found["vectors"]))
     return [*findings, *_check_work(services, found),
-        database.realtime(found), database.nodes() if is_distributed else database.sizes(found["tables"]),
+        database.realtime(found, due), database.nodes() if is_distributed else database.sizes(found["tables"]),
             database.vacuum(found["autovacuum"], found["tables"], is_distributed=is_distributed)]  # fmt: skip
 
 
 def _explain(services: Services, error: SupabaseMemoryError) -> Flow[list[Finding]]:
-    """Return why the database gave no report: an older schema, which answers otherwise, or the failure itself."""
+    """Return why the database gave no report: a schema of another release, or the failure itself."""
     here = services.transport.endpoint
-    if has_other_shape(error):
+    if has_other_shape(error) or isinstance(error, SchemaOutdatedError):
         with suppress(SupabaseMemoryError):
-            schema = yield from database.schema((yield from schema_report()))
+            schema = database.schema((yield from next_migration((yield from schema_report()))))
             if schema.state == "red":
                 return [connection.address(here), connection.kind(here), schema]
     return connection.connection_failed(here, error)
 
 
-def _check_models(memory: Services, document: Mapping[str, Any]) -> Flow[list[Finding]]:
+def _check_models(
+    memory: Services, document: Mapping[str, Any], due: NextMigration | None = None
+) -> Flow[list[Finding]]:
     """Check the memory's own models, even if the database did not answer."""
     widths = (document.get("vectors") or {}).get("widths", [])
-    embedder = yield from models.embedder(memory, widths, document.get("indexes", []))
+    embedder = yield from models.embedder(memory, widths, document.get("indexes", []), due)
     return [models.summarizer(memory), embedder]
 
 

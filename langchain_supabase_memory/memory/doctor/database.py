@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_supabase_memory.adapters.schema import script
-from langchain_supabase_memory.effects import INLINE_LIMIT, Flow, offload
 from langchain_supabase_memory.humanize import duration
 from langchain_supabase_memory.memory.doctor.finding import Finding, green, red, yellow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MIGRATE: Final = "Run `supabase-memory migrate` with this release of langchain-supabase-memory."
+    from langchain_supabase_memory.memory.doctor.migration import NextMigration
+
 _MIN_PGVECTOR: Final = (0, 7)
 _HNSW_FIXED: Final = (0, 8, 4)
 """Before this version HNSW indexes have known bugs."""
@@ -30,40 +28,39 @@ _MAX_DEAD_ROWS: Final = 10_000
 _MAX_LAG_SECONDS: Final = 60.0
 
 
-def schema(installed: Mapping[str, Any]) -> Flow[Finding]:
+def schema(due: NextMigration) -> Finding:
     """Compare the database's schema with the schema of this release.
 
     Args:
-        installed: The answer of `memory_schema`.
+        due: What is installed, and what this release installs.
     """
-    make = partial(script.current, installed.get("vector_schema", script.VECTOR_SCHEMA))
-    expected = yield from offload(make, INLINE_LIMIT)  # it reads every SQL file
+    installed, expected = due.installed, due.expected
     if dict(installed) | {"version": expected.version, "vector_moved_to": None, "spaces": False} == asdict(expected):
         switched = "on" if installed["spaces"] else "off"
         return green("schema", f"The schema matches this release, {expected.version}. Spaces are {switched}.")
     words = f"The schema is of release {installed['version']}, but this package is of release {expected.version}."
     if installed["version"] == expected.version:
         words = f"The schema is of release {expected.version}, but its tables or functions differ from that release."
-    return red("schema", words, _MIGRATE)
+    return red("schema", words, due.action())
 
 
 def pgvector(
-    row: Mapping[str, Any] | None, moved_to: str | None, indexes: Sequence[str], broken: Sequence[str]
+    row: Mapping[str, Any] | None, due: NextMigration, indexes: Sequence[str], broken: Sequence[str]
 ) -> Finding:
     """Check that pgvector is installed, where the functions expect it, and new enough.
 
     Args:
         row: Its version and schema; `None` if it is not installed.
-        moved_to: The schema it is in, if the functions look for it in another.
+        due: What is installed: the functions may look for it in another schema.
         indexes: The names of the vector indexes.
         broken: The names of the vector indexes whose build did not finish.
     """
     name = "pgvector"
     if row is None:
-        return red(name, "pgvector is not installed in this database.", f"Create the extension vector. {_MIGRATE}")
+        return red(name, "pgvector is not installed in this database.", f"Create the extension vector. {due.action()}")
     where = f"pgvector {row['version']} is in the schema {row['schema']}"
-    if moved_to is not None:
-        return red(name, f"{where}. It has moved since the last migration.", _MIGRATE)
+    if due.installed.get("vector_moved_to") is not None:
+        return red(name, f"{where}. It has moved since the last migration.", due.action())
     version = tuple(int(part) for part in re.findall(r"\d+", row["version"]))
     update = "Update pgvector on the server, then run: alter extension vector update"
     if version < _MIN_PGVECTOR:
@@ -77,12 +74,13 @@ def pgvector(
     return green(name, f"{where}.")
 
 
-def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
+def access(added: Sequence[str], missing: Sequence[str], due: NextMigration) -> Finding:
     """Compare row level security, grants, policies and functions with the last migration.
 
     Args:
         added: What was added since the last migration.
         missing: What was removed since.
+        due: What a migration does.
     """
     if not added and not missing:
         return green("access", "Row level security, grants and policies match this release.")
@@ -91,8 +89,8 @@ def access(added: Sequence[str], missing: Sequence[str]) -> Finding:
     words = f"Access rights differ from this release; {'; '.join(changes[:_MAX_NAMED])}{more}."
     if not missing and all(map(_CUSTOM_GRANT.match, added)):
         return yellow("access", words, "Ignore this if you granted these rights on purpose. Otherwise revoke them.")
-    action = "Run `supabase-memory migrate` to restore them, and find out who changed them."
-    return red("access", words, action)
+    action = due.action("Run `supabase-memory migrate` as the role that set the database up, which restores them")
+    return red("access", words, f"{action} Find out who changed them.")
 
 
 def checkpoints(open_tables: Sequence[str]) -> Finding:
@@ -110,20 +108,22 @@ def checkpoints(open_tables: Sequence[str]) -> Finding:
     )
 
 
-def realtime(row: Mapping[str, Any]) -> Finding:
+def realtime(row: Mapping[str, Any], due: NextMigration) -> Finding:
     """Check what Supabase Realtime publishes.
 
     Args:
         row: The answer of `memory_worker_doctor`.
+        due: What a migration does.
     """
-    name, migrate = "realtime", "Run `supabase-memory migrate --realtime`."
+    name, migrate = "realtime", due.action("Run `supabase-memory migrate --realtime`")
     published, wal_level = row["published"], row["wal_level"]
     if not published:
         return green(name, "Realtime publishes no table of the memory.")
     private = [each for each in published if each.startswith("memory_private.")]
     if private:
         words = f"Realtime publishes {private[0]}, which only servers may read."
-        return red(name, words, "Run `supabase-memory migrate --no-realtime`, then the same with --realtime.")
+        action = due.action("Run `supabase-memory migrate --no-realtime`, then the same with --realtime")
+        return red(name, words, action)
     if unidentified := row["unidentified"]:
         words = f"The table memory.{unidentified[0]} has no replica identity, so Postgres refuses to change its rows."
         return red(name, words, f"Run: alter table memory.{unidentified[0]} replica identity default;")

@@ -12,6 +12,7 @@ from langchain_supabase_memory.memory.doctor.finding import Finding, green, red,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from langchain_supabase_memory.memory.doctor.migration import NextMigration
     from langchain_supabase_memory.memory.services import Services
 
 _SECONDS: Final = 10.0
@@ -32,13 +33,16 @@ def summarizer(memory: Services) -> Finding:
     return red("summarizer", words, "Check the model's name, its API key and its rate limits, then try again.")
 
 
-def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) -> Flow[Finding]:
+def embedder(
+    memory: Services, widths: Sequence[int], indexes: Sequence[str], due: NextMigration | None
+) -> Flow[Finding]:
     """Check whether the embedder answers now, with vectors of the stored dimensions.
 
     Args:
         memory: The memory.
         widths: The dimensions of the vectors stored under its name.
         indexes: The names of the vector indexes.
+        due: What a migration does, if the database said what is installed.
     """
     name = memory.embedder_name
     if name is None:
@@ -55,7 +59,8 @@ def embedder(memory: Services, widths: Sequence[int], indexes: Sequence[str]) ->
     indexed = [int(match[1]) for each in indexes if (match := _INDEX.search(each))]
     if indexed and width not in indexed:
         words = f"The vectors of {name} have {width} dimensions, but the vector index is for {indexed[0]}."
-        return yellow("embedder", words, f"Run `supabase-memory migrate --vector-index {width}`, and drop the other.")
+        action = f"Run `supabase-memory migrate --vector-index {width}`, and drop the other"
+        return yellow("embedder", words, f"{action}." if due is None else due.action(action))
     return green("embedder", f"{name} answers with vectors of {width} dimensions.")
 
 
