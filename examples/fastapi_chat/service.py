@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-from fastapi import BackgroundTasks, Depends, FastAPI, Path, Request
+from fastapi import BackgroundTasks, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -50,7 +50,8 @@ app.add_middleware(
 )
 
 User = Annotated[Caller, Depends(signed_in)]
-Thread = Annotated[str, Path(max_length=128, pattern=r"^\P{Cc}+$")]
+# No part of the path: an id may hold a slash or be two dots, which servers and clients read as the path's own.
+Thread = Annotated[str, Query(alias="thread", max_length=512, pattern=r"^\P{Cc}+$")]
 
 
 class Said(BaseModel):
@@ -73,7 +74,7 @@ async def failed(_: Request, error: SupabaseMemoryError) -> JSONResponse:
     return JSONResponse({"detail": error.message}, status)
 
 
-@app.post("/chat/{thread_id}")
+@app.post("/chat")
 async def chat(thread_id: Thread, said: Said, user: User, later: BackgroundTasks) -> dict[str, str]:
     """Answer one message."""
     # The token decides what the run may reach; `user_id` says whose turn waits here while the database is away.
@@ -83,7 +84,7 @@ async def chat(thread_id: Thread, said: Said, user: User, later: BackgroundTasks
     return {"text": str(answer["messages"][-1].text)}
 
 
-@app.post("/chat/{thread_id}/stream")
+@app.post("/chat/stream")
 async def stream(thread_id: Thread, said: Said, user: User, later: BackgroundTasks) -> StreamingResponse:
     """Answer one message, piece by piece as plain text. The memory stores the whole answer at its end."""
     run = {"configurable": {"thread_id": thread_id, "user_id": user.user_id}}
@@ -118,14 +119,14 @@ async def stream(thread_id: Thread, said: Said, user: User, later: BackgroundTas
     return StreamingResponse(pieces(), media_type="text/plain; charset=utf-8", background=later)
 
 
-@app.get("/chat/{thread_id}")
+@app.get("/chat")
 async def read(thread_id: Thread, user: User) -> list[dict[str, str]]:
     """What was said in a conversation, the last twenty messages."""
     stored = await memory.for_user(user.user_id).conversation(thread_id).aread(last=20)
     return [{"role": each.message.type, "text": str(each.message.text)} for each in stored]
 
 
-@app.get("/chat/{thread_id}/tokens")
+@app.get("/chat/tokens")
 async def tokens(thread_id: Thread, user: User) -> dict[str, int]:
     """The tokens of the next prompt, and of the whole conversation, which it would have without a memory."""
     pack = await memory.for_user(user.user_id).conversation(thread_id).acontext(model=None)
@@ -133,7 +134,7 @@ async def tokens(thread_id: Thread, user: User) -> dict[str, int]:
     return {"prompt": report.tokens, "conversation": report.full_tokens}
 
 
-@app.post("/chat/{thread_id}/summarize")
+@app.post("/chat/summarize")
 async def summarize(thread_id: Thread, user: User) -> dict[str, int]:
     """Summarize all but the newest turn now, and return the tokens after it."""
     now = SummaryPolicy(messages=1, keep_messages=2)

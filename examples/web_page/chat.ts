@@ -112,7 +112,7 @@ export class Chat {
   }
 
   private async ask(path: string, method: "GET" | "POST", body?: object): Promise<Response> {
-    const response = await fetch(`${this.service}/chat/${encodeURIComponent(this.thread)}${path}`, {
+    const response = await fetch(`${this.service}/chat${path}?thread=${encodeURIComponent(this.thread)}`, {
       method,
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${await this.token()}` },
       body: body && JSON.stringify(body),

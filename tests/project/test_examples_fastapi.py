@@ -31,6 +31,10 @@ THREAD = "studio"
 """The same for both: an id is no secret."""
 
 
+THREADS = ["a/b", "a/tokens", "..", "?a=1&thread=b", "#a", "100%", "a%2Fb", "two  words ", "a+b", "😀 ñ", "x" * 500]
+"""Names that an address has another meaning for."""
+
+
 @contextmanager
 def service(folder: Path, **variables: str) -> Iterator[str]:
     """The address of the service, started as its README says, in its folder if that is there already."""
@@ -54,14 +58,14 @@ def of_project(project: Project, tmp_path_factory: pytest.TempPathFactory) -> It
 
 async def say(url: str, token: str, text: str, thread_id: str = THREAD) -> str:
     async with client(url, token) as http:
-        answer = await http.post(f"/chat/{thread_id}", json={"text": text})
+        answer = await http.post("/chat", params={"thread": thread_id}, json={"text": text})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["text"])
 
 
 async def held(url: str, token: str, thread_id: str = THREAD) -> list[dict[str, Any]]:
     async with client(url, token) as http:
-        found: list[dict[str, Any]] = (await http.get(f"/chat/{thread_id}")).json()
+        found: list[dict[str, Any]] = (await http.get("/chat", params={"thread": thread_id})).json()
         return found
 
 
@@ -100,7 +104,8 @@ async def test_a_user_names_nobody_elses_conversation(
     assert await held(of_project, project.token(noor), "private") == []
     async with client(of_project, project.token(noor)) as http:
         forged = {"text": QUESTIONS["maya"], "user_id": maya, "configurable": {"user_id": maya}, "agent_id": "x"}
-        answer = await http.post("/chat/private", params={"user_id": maya}, json=forged, headers={"x-user-id": maya})
+        named = {"thread": "private", "user_id": maya}
+        answer = await http.post("/chat", params=named, json=forged, headers={"x-user-id": maya})
     assert "E-47" not in answer.json()["text"]
     with psycopg.connect(conn_string) as connection:
         rows = connection.execute(
@@ -110,19 +115,31 @@ async def test_a_user_names_nobody_elses_conversation(
     assert rows == [(maya, "private", 2), (noor, "private", 2)]
 
 
-@pytest.mark.parametrize("thread", ["a" * 200, "a%00b", "a%0Ab"])
+@pytest.mark.parametrize("thread", THREADS)
+async def test_any_thread_can_be_named(of_project: str, project: Project, user_id: str, thread: str) -> None:
+    token = project.token(user_id)
+    answer = await say(of_project, token, USERS["maya"], thread)
+    assert [each["text"] for each in await held(of_project, token, thread)] == [USERS["maya"], answer]
+    async with client(of_project, token) as http:
+        asked = await http.get("/chat/tokens", params={"thread": thread})
+        streamed = await http.post("/chat/stream", params={"thread": thread}, json={"text": QUESTIONS["maya"]})
+    assert asked.json()["conversation"] > 0
+    assert USERS["maya"] in streamed.text
+
+
+@pytest.mark.parametrize("thread", ["", "a" * 513, "😀" * 129, "a%00b", "a%0Ab"])
 async def test_a_thread_that_cannot_be_one_is_refused(
     of_project: str, project: Project, user_id: str, thread: str
 ) -> None:
     async with client(of_project, project.token(user_id)) as http:
-        answer = await http.post(f"/chat/{thread}", json={"text": "Hello"})
+        answer = await http.post(f"/chat?thread={thread}", json={"text": "Hello"})
     assert answer.status_code == 422
 
 
 @pytest.mark.parametrize(
     "body", ['""', '" \\n "', '"half \\ud800"', "5"], ids=["empty", "blank", "surrogate", "number"]
 )
-@pytest.mark.parametrize("path", [f"/chat/{THREAD}", f"/chat/{THREAD}/stream"])
+@pytest.mark.parametrize("path", [f"/chat?thread={THREAD}", f"/chat/stream?thread={THREAD}"])
 async def test_words_that_say_nothing_are_refused(
     of_project: str, project: Project, user_id: str, path: str, body: str
 ) -> None:
@@ -134,8 +151,8 @@ async def test_words_that_say_nothing_are_refused(
 
 async def test_a_user_whom_the_memory_refuses_hears_why(of_project: str, project: Project) -> None:
     async with client(of_project, project.token("a\tb")) as http:
-        answers = [await http.post(f"/chat/{THREAD}{path}", json={"text": "Hello"}) for path in ("", "/stream")]
-        answers.append(await http.get(f"/chat/{THREAD}"))
+        answers = [await http.post(f"/chat{path}?thread={THREAD}", json={"text": "Hello"}) for path in ("", "/stream")]
+        answers.append(await http.get(f"/chat?thread={THREAD}"))
     assert [each.status_code for each in answers] == [422, 422, 422]
     assert all("control character" in each.json()["detail"] for each in answers)
 
@@ -157,8 +174,8 @@ async def test_while_the_database_is_away_people_are_answered_and_told_so(
         ) as (url, log):
             async with client(url, away.token(user_id)) as http:
                 for path in ("", "/stream"):
-                    assert (await http.post(f"/chat/{THREAD}{path}", json={"text": "Hello"})).status_code == 200
-                    assert (await http.get(f"/chat/{THREAD}")).status_code == 503
+                    assert (await http.post(f"/chat{path}?thread={THREAD}", json={"text": "Hello"})).status_code == 200
+                    assert (await http.get(f"/chat?thread={THREAD}")).status_code == 503
     assert "Traceback" not in log.read_text()
     assert log.read_text().count("A board waits for the next answer: ") == 2
 
@@ -189,7 +206,10 @@ async def test_who_is_not_signed_in_is_refused(of_project: str, project: Project
     bearer = tokens[kind]
     headers = {} if bearer is None else {"Authorization": f"Bearer {bearer}"}
     async with httpx.AsyncClient(base_url=of_project, headers=headers, timeout=60) as http:
-        answers = [await http.post(f"/chat/{THREAD}", json={"text": "Hello"}), await http.get(f"/chat/{THREAD}")]
+        answers = [
+            await http.post(f"/chat?thread={THREAD}", json={"text": "Hello"}),
+            await http.get(f"/chat?thread={THREAD}"),
+        ]
         assert [each.status_code for each in answers] == [401, 401]
         assert (await http.post("/sign-in/maya")).status_code == 404  # it is for a look without an account
 
@@ -216,4 +236,4 @@ async def test_without_an_account_it_keeps_users_apart_too_and_remembers_after_a
         second = await tokens(url)
         assert USERS["maya"] in await say(url, second["maya"], QUESTIONS["maya"])
         async with client(url, first["maya"]) as http:
-            assert (await http.get(f"/chat/{THREAD}")).status_code == 401  # of the process before
+            assert (await http.get(f"/chat?thread={THREAD}")).status_code == 401  # of the process before

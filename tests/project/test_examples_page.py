@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.project.test_examples_fastapi import QUESTIONS, USERS, service
+from tests.project.test_examples_fastapi import QUESTIONS, THREADS, USERS, service
 from tests.services.data_api import binary
 from tests.services.examples import EXAMPLES, copied, started
 from tests.services.postgres import free_port
@@ -99,6 +99,15 @@ def test_two_people_chat_at_once_and_each_sees_their_own_messages_and_board(
         assert others not in json.dumps(mine)
 
 
+@pytest.mark.parametrize("thread", THREADS)
+def test_any_conversation_opens(built: Path, project: Project, address: str, user_id: str, thread: str) -> None:
+    (seen,) = visits(
+        built, project, address, [{"token": project.token(user_id), "thread": thread, "says": [USERS["maya"]]}]
+    )
+    assert [each["text"] for each in seen["messages"]] == [USERS["maya"], *seen["answers"]]
+    assert seen["tokens"]["conversation"] > 0
+
+
 def test_whose_token_is_not_good_is_told_so(built: Path, project: Project, address: str, user_id: str) -> None:
     users = [{"token": project.token(user_id, expires_in=-3600), "thread": "studio", "says": ["Hello"]}]
     with pytest.raises(AssertionError, match="JWT expired"):
@@ -108,7 +117,7 @@ def test_whose_token_is_not_good_is_told_so(built: Path, project: Project, addre
 def test_the_service_lets_the_page_in_and_no_other(address: str) -> None:
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
     for origin, allowed in (("http://127.0.0.1:5173", "http://127.0.0.1:5173"), ("https://elsewhere.example", None)):
-        answer = httpx.options(f"{address}/chat/studio", headers={**asked, "Origin": origin})
+        answer = httpx.options(f"{address}/chat?thread=studio", headers={**asked, "Origin": origin})
         assert answer.headers.get("access-control-allow-origin") == allowed
 
 
