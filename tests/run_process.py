@@ -1,12 +1,17 @@
-"""Processes whose runs of one thread overlap with each other and across processes."""
+"""Processes with runs of one thread: they overlap with each other and across processes, or are killed."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_supabase_memory import MemoryConfig, SupabaseMemory
 from tests.chat_models import ScriptedModel, asks, config
@@ -72,6 +77,72 @@ def overlapping(setup: Setup, questions: Sequence[Rounds]) -> list[list[str]]:
             process.join(10)
             process.kill()
         assert [process.exitcode for process in processes] == [0] * len(processes)
+
+
+def killed(setup: Setup, question: str, stored: int) -> None:
+    """Ask a question in a process that is killed when so many messages are stored, and no checkpoint of an answer is.
+
+    Args:
+        setup: The configuration.
+        question: The question.
+        stored: The number of the conversation's messages.
+    """
+    process = _CONTEXT.Process(target=_until_killed, args=(setup, question, stored), daemon=True)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def _until_killed(setup: Setup, question: str, stored: int) -> None:
+    asyncio.run(_ask_until_killed(setup, question, stored))
+
+
+async def _ask_until_killed(setup: Setup, question: str, stored: int) -> None:
+    color = setup.way.rpartition("-")[2]
+    with SupabaseMemory.from_conn_string(setup.conn_string, user_id=setup.user_id, model=None) as memory:
+        async with either(setup.kind, setup.address, color) as saver:
+            graph = Subject(memory, setup.way, lost_model(), saver=saver).graph
+            put, aput = saver.put, saver.aput
+
+            def is_answered(checkpoint: Any) -> bool:
+                messages = checkpoint["channel_values"].get("messages") or [None]
+                return isinstance(messages[-1], AIMessage) and str(messages[-1].text) != "before"
+
+            def dying(given: Any, checkpoint: Any, *others: Any) -> Any:
+                while is_answered(checkpoint):  # the saver is slow, and the run goes on meanwhile
+                    if memory.conversation("t").count() == stored:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    time.sleep(0.01)
+                return put(given, checkpoint, *others)
+
+            async def adying(given: Any, checkpoint: Any, *others: Any) -> Any:
+                while is_answered(checkpoint):
+                    if await memory.conversation("t").acount() == stored:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    await asyncio.sleep(0.01)
+                return await aput(given, checkpoint, *others)
+
+            async def adropped(*_: Any) -> None:
+                """Write nothing, as what is killed before."""
+
+            saver.put, saver.put_writes = dying, lambda *_: None
+            saver.aput, saver.aput_writes = adying, adropped
+            await (
+                graph.ainvoke(asks(question), config())
+                if color == "async"
+                else asyncio.to_thread(graph.invoke, asks(question), config())
+            )
+
+
+def lost_model() -> ScriptedModel:
+    """A model whose answers say that they are lost; asked to look something up, it calls a tool first."""
+
+    def script(shown: list[BaseMessage]) -> AIMessage | str:
+        if any("look up" in str(each.text) for each in shown) and not isinstance(shown[-1], ToolMessage):
+            return AIMessage("lost", tool_calls=[{"name": "look_up", "args": {"word": "lost"}, "id": "lost"}])
+        return "lost"
+
+    return ScriptedModel(script=script)
 
 
 def _main(setup: Setup, rounds: Rounds, begins: Any, meetings: Any, results: Any) -> None:

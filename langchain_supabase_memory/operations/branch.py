@@ -33,6 +33,9 @@ _CHECKPOINTER: Final = "__pregel_checkpointer"
 _DURABILITY: Final = "__pregel_durability"
 """LangGraph's key for when checkpoints are written."""
 
+_RESUMING: Final = "__pregel_resuming"
+"""LangGraph's key for whether a run goes on from a checkpoint without a new input."""
+
 _BESIDE: Final = ("name", "additional_kwargs", "tool_calls", "invalid_tool_calls", "tool_call_id", "status")
 """The fields of a message that count in addition to its content."""
 
@@ -54,6 +57,8 @@ class Lineage:
         place: The ids of the state's current checkpoint: `thread_id`, `checkpoint_ns` and `checkpoint_id`.
         is_written: Whether checkpoints are written during a run, and not only at its end.
         run: The run of the LangGraph server; `None` outside a server.
+        is_resumed: Whether this is the first step of a run that goes on from the thread's newest checkpoint without a
+            new input: after an interrupt, an error or a killed process.
     """
 
     checkpoint_id: bool = False
@@ -61,6 +66,7 @@ class Lineage:
     place: Mapping[str, str] | None = None
     is_written: bool = True
     run: str | None = None
+    is_resumed: bool = False
 
     @property
     def task(self) -> str:
@@ -93,7 +99,9 @@ def lineage(config: Mapping[str, Any] | None) -> Lineage:
         "checkpoint_ns": namespace,
         "checkpoint_id": checkpoint,
     }
-    return Lineage(named, configurable.get(_CHECKPOINTER), place, configurable.get(_DURABILITY) != "exit", run)
+    is_resumed = bool(configurable.get(_RESUMING)) and not named
+    is_written = configurable.get(_DURABILITY) != "exit"
+    return Lineage(named, configurable.get(_CHECKPOINTER), place, is_written, run, is_resumed)
 
 
 @dataclass(frozen=True)

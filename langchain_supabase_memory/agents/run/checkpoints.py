@@ -18,7 +18,7 @@ from langchain_supabase_memory.effects import SyncAsync
 from langchain_supabase_memory.language.messages import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from langchain_supabase_memory.effects import Effects
     from langchain_supabase_memory.operations.branch import Lineage
@@ -73,6 +73,37 @@ def removed_ids(lineage: Lineage, input_key: str, ids: Sequence[str]) -> Effects
         return []
     gone = _removed_between(states)
     return [each for each in ids if each in gone]
+
+
+def unwritten(lineage: Lineage, checkpoints: Collection[str]) -> Effects[set[str]]:
+    """Return which checkpoints were never written, though a step of the graph ran from them: its process was killed.
+
+    Args:
+        lineage: Where the state of a resumed run comes from.
+        checkpoints: The ids of checkpoints.
+
+    Returns:
+        Of those that are newer than the state's own, which nothing has pruned, the ones that are not there.
+    """
+    if not may_have_removed(lineage):
+        return set()
+    saver, place = lineage.saver, lineage.place or {}
+    # Their ids are in the order in which they were made.
+    left = {each for each in checkpoints if each > place["checkpoint_id"]}
+    try:
+        for number in range(_TRIES):
+            if not left:
+                break
+            if number:  # another run of the thread may be writing it
+                yield SyncAsync(partial(time.sleep, _PAUSE_SECONDS), partial(asyncio.sleep, _PAUSE_SECONDS))
+            for each in sorted(left):
+                config = {"configurable": {**place, "checkpoint_id": each}}
+                if (yield SyncAsync(partial(saver.get_tuple, config), partial(saver.aget_tuple, config))) is not None:
+                    left.discard(each)
+    except Exception as error:
+        _log_unreadable(error)
+        return set()
+    return left
 
 
 def is_rolled_back(lineage: Lineage, run: str) -> Effects[bool]:

@@ -59,6 +59,12 @@ class Rules:
         boolean("sends_history", self.sends_history)
 
 
+_CHECKPOINT: Final = "checkpoint"
+"""The key of a message's metadata for the checkpoint that its graph's step ran from."""
+
+_LOST: Final = 100
+"""Among how many of the newest messages a resumed run looks for what it makes anew."""
+
 _TRIES: Final = 6
 """How often a state is sent: first only what seems new, then all of it, aligned, and with its earlier messages."""
 
@@ -267,7 +273,16 @@ class StateDiff:
     @property
     def is_done(self) -> bool:
         """Whether the state is known to be stored unchanged, and the run continues from it."""
-        return self.is_newest and self.stored_count == len(self.messages) and not self.run.lineage.checkpoint_id
+        is_stored = self.is_newest and self.stored_count == len(self.messages)
+        return is_stored and not self.run.lineage.checkpoint_id and not self._may_have_lost(is_moved=False)
+
+    def _may_have_lost(self, *, is_moved: bool) -> bool:
+        """Return whether messages may be stored whose checkpoint never was. Arguments as of `_lacks_nothing`."""
+        known = self.memory._services.records.get(self.key)
+        is_own = known is not None and self.record is not None and known.token == self.record.token
+        return (
+            self.run.lineage.is_resumed and checkpoints.may_have_removed(self.run.lineage) and (is_moved or not is_own)
+        )
 
     @property
     def task(self) -> GuardedTask:
@@ -312,14 +327,41 @@ class StateDiff:
             if not isinstance(result, MissingMessages):
                 return result
             if result.run is None:
-                gone = yield from checkpoints.removed_ids(self.run.lineage, self.run.input_key, result.ids)
-                removed = [*(removed or ()), *gone]
+                gone = yield from self._removed(result.ids)
+                lost = yield from self._lost(guard, result.ids)
+                removed = [*(removed or ()), *gone, *lost]
             else:
                 ended = result.run
                 if (yield from checkpoints.is_rolled_back(self.run.lineage, ended)):
                     removed = [*(removed or ()), *result.ids]
             result = yield from guard.attempt(self.flow(removed, ended), self.task, self.key)
         return None
+
+    def _removed(self, ids: Sequence[str]) -> Effects[Sequence[str]]:
+        """Return which missing messages were removed from the state."""
+        if self.own_messages is not None:
+            return self.own_messages.ids_of(ids)
+        if self.rules.sends_history:
+            return ids
+        return (yield from checkpoints.removed_ids(self.run.lineage, self.run.input_key, ids))
+
+    def _lost(self, guard: FailOpen, ids: Sequence[str]) -> Effects[list[str]]:
+        """Return which missing messages a resumed run makes anew: what was stored, and the checkpoint never written."""
+        if not self.run.lineage.is_resumed:
+            return []
+        rows = yield from guard.attempt(
+            conversations.read_rows(self.key, last=_LOST, columns=["message_id", "role", "metadata"]),
+            _UNMOVED,
+            self.key,
+        )
+        missing = {*ids}
+        stored = {
+            row["message_id"]: (row["metadata"] or {}).get(_CHECKPOINT)
+            for row in rows or ()
+            if row["role"] != "user" and row["message_id"] in missing
+        }
+        gone = yield from checkpoints.unwritten(self.run.lineage, {each for each in stored.values() if each})
+        return [message_id for message_id, checkpoint in stored.items() if checkpoint in gone]
 
     def flow(
         self, removed: Sequence[str] | None = None, ended: str | None = None
@@ -380,7 +422,7 @@ class StateDiff:
                 elif "unfinished" in answer:
                     return MissingMessages(answer["lacking"], answer["unfinished"])
                 elif "lacking" in answer:
-                    if own is None and not self.rules.sends_history:
+                    if (own is None and not self.rules.sends_history) or self.run.lineage.is_resumed:
                         return MissingMessages(answer["lacking"])
                     removed = answer["lacking"] if own is None else own.ids_of(answer["lacking"])
                     continue
@@ -433,6 +475,8 @@ class StateDiff:
         Args:
             is_moved: Whether something else was stored since.
         """
+        if self._may_have_lost(is_moved=is_moved):
+            return False
         if self.own_messages is not None:
             return self.is_newest or self.own_messages.lacks_nothing(self.ids())
         lineage = self.run.lineage
@@ -462,11 +506,18 @@ class StateDiff:
         for first in range(0, max(len(lasting), 1), PAGE):
             page, whole = lasting[first : first + PAGE], update if first == 0 else None
             shown = manifest if first + PAGE >= len(lasting) else None  # on the last page, which has the answer
-            run = self.run.lineage.run
-            metadata = {"via": VIA} if run is None else {"via": VIA, "run": run}
             yield from flush_and_append(
-                self.memory._services, self.key, page, metadata=metadata, branch=whole, manifest=shown
+                self.memory._services, self.key, page, metadata=self._metadata(page), branch=whole, manifest=shown
             )
+
+    def _metadata(self, messages: Sequence[BaseMessage]) -> dict[str, str]:
+        """Return what is stored with messages: the server's run, and the checkpoint that is to hold an answer."""
+        lineage = self.run.lineage
+        metadata = {"via": VIA} if lineage.run is None else {"via": VIA, "run": lineage.run}
+        is_said = all(isinstance(each, HumanMessage) for each in messages)
+        if is_said or lineage.place is None or not checkpoints.may_have_removed(lineage):
+            return metadata
+        return {**metadata, _CHECKPOINT: lineage.place["checkpoint_id"]}
 
 
 def _of_this(record: StateRecord | None, key: ConversationKey, records: StateRecords) -> StateRecord | None:
