@@ -78,7 +78,7 @@ class Output:
     """An output file that appears under its name only when it is complete, readable only by its owner; or an open file.
 
     Args:
-        target: The file's path, or a binary file.
+        target: The file's path, or a binary file. A pipe or a device is written to, and never replaced by a file.
 
     Raises:
         InvalidInputError: It cannot be written.
@@ -86,12 +86,17 @@ class Output:
 
     def __init__(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         self._path: Path | None = None
+        self._opened: BinaryIO | None = None
         self.written = 0
         if not isinstance(target, str | os.PathLike):
             self._file = target
             return
-        self._path = Path(target)
+        path = Path(target)
         try:
+            if path.exists() and not path.is_file():
+                self._file = self._opened = path.open("wb")
+                return
+            self._path = path
             # A new file with a random name: no attacker can have placed a link there, and no file mode is inherited.
             part, self._part = mkstemp(".part", f".{self._path.name[:40]}.", self._path.parent)
             self._file = os.fdopen(part, "wb")
@@ -113,9 +118,14 @@ class Output:
             self._file.close()
             os.replace(self._part, self._path)
             self._path = None
+        elif self._opened is not None:
+            self._opened.close()
 
     def abandon(self) -> None:
         """Delete the unfinished file."""
+        if self._opened is not None:
+            with suppress(OSError):
+                self._opened.close()
         if self._path is not None:
             with suppress(OSError):
                 self._file.close()

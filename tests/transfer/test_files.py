@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,23 @@ def stored(memory: SupabaseMemory, thread_id: str) -> list[BaseMessage]:
 
 def said(memory: SupabaseMemory, thread_id: str) -> list[tuple[str, str]]:
     return [(each.type, each.text) for each in stored(memory, thread_id)]
+
+
+def test_an_export_replaces_no_pipe_and_no_folder(memory: SupabaseMemory, tmp_path: Path) -> None:
+    memory.conversation("t").append([HumanMessage("My kiln shows E-47.")])
+    pipe, folder = tmp_path / "pipe", tmp_path / "folder"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    receipt = export_conversations(memory, pipe)
+    reader.join(60)
+    assert pipe.is_fifo()
+    assert (len(read[0]), b"E-47" in read[0]) == (receipt.bytes, True)
+    with pytest.raises(InvalidInputError, match="cannot be written: Is a directory"):
+        export_conversations(memory, folder)
+    assert sorted(tmp_path.iterdir()) == [folder, pipe]
 
 
 def test_of_chatgpt_the_branch_that_was_shown_is_kept(memory: SupabaseMemory, tmp_path: Path) -> None:
