@@ -152,7 +152,8 @@ class PermissionDeniedError(AccessError):
     default_message = "The database does not permit this caller to do this."
     default_hint = (
         "Beside a publishable key pass the signed-in user's access_token, which reaches that user's own conversations "
-        "only; a server uses the secret (service role) key, or a direct connection."
+        "only; a server uses the secret (service role) key, or a direct connection as the role that ran the migration, "
+        "or as one that was granted service_role."
     )
 
 
