@@ -241,6 +241,7 @@ async def goes_on(site: Site, worker: Worker) -> None:
 
 @DATA_API
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_whatever_a_user_writes_by_sql_everything_goes_on(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     worker = Worker(site.server)
