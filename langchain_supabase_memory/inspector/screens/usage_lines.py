@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Final
 
 from langchain_supabase_memory.inspector.svg_charts import sparkline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from langchain_supabase_memory.memory.memory import SupabaseMemory
-    from langchain_supabase_memory.operations.usage import UsageDay
 
 DAYS: Final = 30
 """How many days the lines show."""
@@ -65,13 +65,13 @@ async def usage_rows(mine: SupabaseMemory, numbers: Mapping[str, str]) -> list[U
     """
     today = datetime.now(UTC).date()
     first = today - timedelta(days=DAYS - 1)
-    usage = [((each.day - first).days, each) for each in await mine.usage.aby_day(since=first)]
-    return [_row(name, title, usage) for name, title in numbers.items()]
-
-
-def _row(name: str, title: str, usage: Sequence[tuple[int, UsageDay]]) -> UsageRow:
-    counts = [0] * DAYS
-    for place, each in usage:
+    take = attrgetter(*numbers)
+    days = [(0,) * len(numbers)] * DAYS
+    for each in await mine.usage.aby_day(since=first):
+        place = (each.day - first).days
         if 0 <= place < DAYS:
-            counts[place] += getattr(each, name)
-    return UsageRow(title, counts[-1], sum(counts[-WEEK:]), sum(counts), sparkline(counts))
+            days[place] = tuple(map(add, days[place], take(each)))
+    return [
+        UsageRow(title, counts[-1], sum(counts[-WEEK:]), sum(counts), sparkline(counts))
+        for title, counts in zip(numbers.values(), zip(*days, strict=True), strict=True)
+    ]
