@@ -29,6 +29,8 @@ _MAX_STATES: Final = 100
 _TRIES: Final = 20
 _PAUSE_SECONDS: Final = 0.05
 """LangGraph writes a checkpoint while its step runs, so wait up to one second for the current one."""
+_LOST_TRIES: Final = 5 * _TRIES
+"""A checkpoint taken for lost by mistake would hide what another run says, so that is waited for longer."""
 
 _logger = logging.getLogger(__name__)
 
@@ -91,7 +93,7 @@ def unwritten(lineage: Lineage, checkpoints: Collection[str]) -> Effects[set[str
     # Their ids are in the order in which they were made.
     left = {each for each in checkpoints if each > place["checkpoint_id"]}
     try:
-        for number in range(_TRIES):
+        for number in range(_LOST_TRIES):
             if not left:
                 break
             if number:  # another run of the thread may be writing it
