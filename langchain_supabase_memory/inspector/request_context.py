@@ -92,10 +92,9 @@ class RequestContext:
     @cached_property
     def navigation(self) -> list[tuple[str, str, str]]:
         """The name, the label and the address of each page that is not about one conversation."""
-        query = _query(self.member_query)
-        of_user = f"?{query}" if query else ""
+        member = self.member_query
         return [
-            (each.name, each.label, f"{self.root}{each.path}{'' if each.is_of_database else of_user}")
+            (each.name, each.label, self.link(each.path, **({} if each.is_of_database else member)))
             for each in self.screens
             if each.label and not each.is_of_conversation
         ]
